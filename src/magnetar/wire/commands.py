@@ -1,0 +1,81 @@
+"""All other commands: protobuf messages in and out of frames, with the required fields looked after.
+
+>>> ok = pb.CommandSuccess(request_id=4)
+>>> command = encode(ok)[8:]
+>>> decode(command, 0, len(command))
+(13, request_id: 4
+)
+
+Protobuf's parser accepts a message that lacks a required field; ``decode`` does not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from google.protobuf.message import DecodeError, EncodeError, Message
+
+from magnetar.wire.errors import WireError
+from magnetar.wire.frames import frame
+from magnetar.wire.hot import split
+from magnetar.wire.proto import pulsar_pb2 as pb
+from magnetar.wire.varint import write_varint
+
+__all__ = ["NAMES", "UNSOLICITED_REQUEST_ID", "decode", "decode_body", "encode", "pb"]
+
+UNSOLICITED_REQUEST_ID: Final = (1 << 64) - 1
+"""The request id of what a broker says unasked; on the wire it is -1 as an unsigned number."""
+
+NAMES: Final[dict[int, str]] = {value: name for name, value in pb.BaseCommand.Type.items()}
+"""The name of each command type, for logs and errors."""
+
+
+def _classes() -> dict[int, type[Message]]:
+    empty = pb.BaseCommand()
+    fields = pb.BaseCommand.DESCRIPTOR.fields_by_number
+    return {number: type(getattr(empty, fields[number].name)) for number in NAMES}
+
+
+_CLASS_OF: Final[dict[int, type[Message]]] = _classes()
+_LEAD_OF: Final[dict[type[Message], bytes]] = {
+    kind: b"\x08" + write_varint(number) + write_varint(number << 3 | 2) for number, kind in _CLASS_OF.items()
+}
+
+
+def encode(message: Message) -> bytes:
+    """Frame one sub-message, such as ``pb.CommandSuccess``; its type number follows from its class."""
+    try:
+        body = message.SerializeToString()
+    except EncodeError as error:
+        raise WireError(str(error)) from None
+    return frame(_LEAD_OF[type(message)] + write_varint(len(body)) + body)
+
+
+def decode(buf: bytes, start: int, end: int) -> tuple[int, Message]:
+    """Read the BaseCommand in ``buf[start:end]``: its type, and its sub-message of the class that belongs to it."""
+    kind, body_start, body_end = split(buf, start, end)
+    return kind, decode_body(kind, buf, body_start, body_end)
+
+
+def decode_body(kind: int, buf: bytes, start: int, end: int) -> Message:
+    """Read the sub-message of a command whose type and bounds ``split`` has found."""
+    maker = _CLASS_OF.get(kind)
+    if maker is None:
+        raise WireError(f"no command has the type {kind}")
+    message = maker()
+    try:
+        message.ParseFromString(buf[start:end])
+    except DecodeError:
+        raise WireError(f"{NAMES[kind]} cannot be parsed") from None
+    if not message.IsInitialized():
+        raise WireError(_missing(message))
+    return message
+
+
+def _missing(message: Message) -> str:
+    # Only the serializer says by name what is missing.
+    try:
+        message.SerializeToString()
+    except EncodeError as error:
+        return str(error)
+    raise AssertionError("the message is complete")
