@@ -1,0 +1,136 @@
+"""Entries: what follows the command of a SEND, and what is stored and delivered as it came.
+
+    [0e02 size broker-entry-metadata]  [0e01 crc32c]  metadata-size metadata  payload
+
+The first two parts are optional. Their magic numbers cannot be mistaken for a metadata size, which would have to be over
+230 MB. The checksum covers everything behind itself.
+
+Checking a checksum without a copy. The CRC library takes whole ``bytes`` only, and the part to be summed starts six
+bytes into the entry. A slice would copy the entry once more than the sum itself costs. But a CRC can also be run
+backwards: ``_start_before`` finds the one starting value from which those six bytes lead to the normal starting value,
+and from there the library may read the entry as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import google_crc32c
+
+from magnetar.wire.errors import WireError
+
+__all__ = ["checksum_ok", "metadata_bounds", "seal", "strip_broker_metadata", "strip_checksum"]
+
+_CHECKSUM_MAGIC: Final = 0x01
+_BROKER_MAGIC: Final = 0x02
+_ALL_ONES: Final = 0xFFFFFFFF
+_COPY_BYTES_MAX: Final = 4096
+"""Up to this size a slice is cheaper than going backwards."""
+
+
+def _u32(buf: bytes, i: int) -> int:
+    return buf[i] << 24 | buf[i + 1] << 16 | buf[i + 2] << 8 | buf[i + 3]
+
+
+def _has_magic(entry: bytes, i: int, low: int) -> bool:
+    return len(entry) >= i + 2 and entry[i] == 0x0E and entry[i + 1] == low
+
+
+def _after_broker_metadata(entry: bytes) -> int:
+    if not _has_magic(entry, 0, _BROKER_MAGIC):
+        return 0
+    if len(entry) < 6:
+        raise WireError("broker entry metadata is cut off")
+    i = 6 + _u32(entry, 2)
+    if i > len(entry):
+        raise WireError("broker entry metadata is cut off")
+    return i
+
+
+def _after_checksum(entry: bytes, i: int) -> int:
+    if not _has_magic(entry, i, _CHECKSUM_MAGIC):
+        return i
+    if len(entry) < i + 6:
+        raise WireError("the checksum is cut off")
+    return i + 6
+
+
+def strip_broker_metadata(entry: bytes) -> bytes:
+    """Take off the broker entry metadata; without one the entry itself comes back."""
+    i = _after_broker_metadata(entry)
+    return entry[i:] if i else entry
+
+
+def strip_checksum(entry: bytes) -> bytes:
+    """Take off the checksum, for peers that do not know it; without one the entry itself comes back."""
+    i = _after_broker_metadata(entry)
+    j = _after_checksum(entry, i)
+    if i == j:
+        return entry
+    return entry[:i] + entry[j:]
+
+
+def metadata_bounds(entry: bytes) -> tuple[int, int]:
+    """Find the message metadata: where it starts and where it ends, which is where the payload starts."""
+    i = _after_checksum(entry, _after_broker_metadata(entry))
+    if len(entry) < i + 4:
+        raise WireError("an entry without metadata")
+    start = i + 4
+    end = start + _u32(entry, i)
+    if end > len(entry):
+        raise WireError("the metadata of an entry is cut off")
+    return start, end
+
+
+def checksum_ok(entry: bytes) -> bool:
+    """Compare the checksum with what it covers; an entry without one is as good as it can be."""
+    i = _after_broker_metadata(entry)
+    j = _after_checksum(entry, i)
+    if i == j:
+        return True
+    expected = _u32(entry, i + 2)
+    if i or len(entry) <= _COPY_BYTES_MAX:
+        actual: int = google_crc32c.value(entry[j:])
+    else:
+        actual = google_crc32c.extend(_start_before(entry, j), entry)
+    return actual == expected
+
+
+def seal(metadata: bytes, payload: bytes) -> bytes:
+    """Build an entry with a checksum from serialized metadata and a payload."""
+    rest = b"".join([len(metadata).to_bytes(4, "big"), metadata, payload])
+    checksum: int = google_crc32c.value(rest)
+    return b"\x0e\x01" + checksum.to_bytes(4, "big") + rest
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for n in range(256):
+        for _ in range(8):
+            n = n >> 1 ^ 0x82F63B78 if n & 1 else n >> 1
+        table.append(n)
+    return table
+
+
+_TABLE: Final[list[int]] = _crc_table()
+
+
+def _backward_table() -> list[int]:
+    # Each of the 256 values has a top byte of its own, which is what makes going back possible.
+    back = [0] * 256
+    for n, value in enumerate(_TABLE):
+        back[value >> 24] = n
+    return back
+
+
+_INDEX_OF_TOP: Final[list[int]] = _backward_table()
+
+
+def _start_before(entry: bytes, j: int) -> int:
+    """Find the CRC from which the first ``j`` bytes lead to the CRC of nothing."""
+    state = _ALL_ONES
+    while j:
+        j -= 1
+        n = _INDEX_OF_TOP[state >> 24]
+        state = (state ^ _TABLE[n]) << 8 & _ALL_ONES | n ^ entry[j]
+    return state ^ _ALL_ONES
