@@ -2,13 +2,8 @@
 
     [0e02 size broker-entry-metadata]  [0e01 crc32c]  metadata-size metadata  payload
 
-The first two parts are optional. Their magic numbers cannot be mistaken for a metadata size, which would have to be over
-230 MB. The checksum covers everything behind itself.
-
-Checking a checksum without a copy. The CRC library takes whole ``bytes`` only, and the part to be summed starts six
-bytes into the entry. A slice would copy the entry once more than the sum itself costs. But a CRC can also be run
-backwards: ``_start_before`` finds the one starting value from which those six bytes lead to the normal starting value,
-and from there the library may read the entry as it is.
+The first two parts are optional. Their magic numbers cannot be mistaken for a metadata size, which would have to be
+over 230 MB. The checksum covers everything behind itself.
 """
 
 from __future__ import annotations
@@ -23,9 +18,6 @@ __all__ = ["checksum_ok", "metadata_bounds", "seal", "strip_broker_metadata", "s
 
 _CHECKSUM_MAGIC: Final = 0x01
 _BROKER_MAGIC: Final = 0x02
-_ALL_ONES: Final = 0xFFFFFFFF
-_COPY_BYTES_MAX: Final = 4096
-"""Up to this size a slice is cheaper than going backwards."""
 
 
 def _u32(buf: bytes, i: int) -> int:
@@ -88,12 +80,9 @@ def checksum_ok(entry: bytes) -> bool:
     j = _after_checksum(entry, i)
     if i == j:
         return True
-    expected = _u32(entry, i + 2)
-    if i or len(entry) <= _COPY_BYTES_MAX:
-        actual: int = google_crc32c.value(entry[j:])
-    else:
-        actual = google_crc32c.extend(_start_before(entry, j), entry)
-    return actual == expected
+    # The library takes whole bytes only. The slice costs less than anything that was tried to avoid it.
+    actual: int = google_crc32c.value(entry[j:])
+    return actual == _u32(entry, i + 2)
 
 
 def seal(metadata: bytes, payload: bytes) -> bytes:
@@ -101,36 +90,3 @@ def seal(metadata: bytes, payload: bytes) -> bytes:
     rest = b"".join([len(metadata).to_bytes(4, "big"), metadata, payload])
     checksum: int = google_crc32c.value(rest)
     return b"\x0e\x01" + checksum.to_bytes(4, "big") + rest
-
-
-def _crc_table() -> list[int]:
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ 0x82F63B78 if n & 1 else n >> 1
-        table.append(n)
-    return table
-
-
-_TABLE: Final[list[int]] = _crc_table()
-
-
-def _backward_table() -> list[int]:
-    # Each of the 256 values has a top byte of its own, which is what makes going back possible.
-    back = [0] * 256
-    for n, value in enumerate(_TABLE):
-        back[value >> 24] = n
-    return back
-
-
-_INDEX_OF_TOP: Final[list[int]] = _backward_table()
-
-
-def _start_before(entry: bytes, j: int) -> int:
-    """Find the CRC from which the first ``j`` bytes lead to the CRC of nothing."""
-    state = _ALL_ONES
-    while j:
-        j -= 1
-        n = _INDEX_OF_TOP[state >> 24]
-        state = (state ^ _TABLE[n]) << 8 & _ALL_ONES | n ^ entry[j]
-    return state ^ _ALL_ONES

@@ -249,7 +249,10 @@ def decode_plain_ack(buf: bytes, start: int, end: int) -> tuple[int, int, int]:
         i = start + 2
         if consumer_id >= 128:
             consumer_id, i = rest_of_varint(buf, i, consumer_id)
-        if buf[i] != 0x10 or buf[i + 1] != 0 or buf[i + 2] != 0x1A or i + 4 + buf[i + 3] != end or buf[i + 4] != 0x08:
+        if buf[i] != 0x10 or buf[i + 1] != 0 or buf[i + 2] != 0x1A or buf[i + 4] != 0x08:
+            return -1, 0, 0
+        length = buf[i + 3]
+        if length >= 128 or i + 4 + length != end:
             return -1, 0, 0
         ledger = buf[i + 5]
         i += 6
@@ -263,10 +266,10 @@ def decode_plain_ack(buf: bytes, start: int, end: int) -> tuple[int, int, int]:
             entry, i = rest_of_varint(buf, i, entry)
         if i != end:
             if buf[i] == 0x18:
-                i += 1
-                while buf[i] >= 128:
-                    i += 1
-                i += 1
+                partition = buf[i + 1]
+                i += 2
+                if partition >= 128:
+                    _, i = rest_of_varint(buf, i, partition)
             if i != end and (i + 11 != end or buf[i:end] != b"\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"):
                 return -1, 0, 0
     except (IndexError, WireError):
