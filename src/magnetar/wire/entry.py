@@ -25,7 +25,7 @@ def _u32(buf: bytes, i: int) -> int:
 
 
 def _has_magic(entry: bytes, i: int, low: int) -> bool:
-    return len(entry) >= i + 2 and entry[i] == 0x0E and entry[i + 1] == low
+    return len(entry) > i + 1 and entry[i] == 0x0E and entry[i + 1] == low
 
 
 def _after_broker_metadata(entry: bytes) -> int:
@@ -64,7 +64,11 @@ def strip_checksum(entry: bytes) -> bytes:
 
 def metadata_bounds(entry: bytes) -> tuple[int, int]:
     """Find the message metadata: where it starts and where it ends, which is where the payload starts."""
-    i = _after_checksum(entry, _after_broker_metadata(entry))
+    i = 0
+    if _has_magic(entry, 0, _CHECKSUM_MAGIC):
+        i = 6
+    elif _has_magic(entry, 0, _BROKER_MAGIC):
+        i = _after_checksum(entry, _after_broker_metadata(entry))
     if len(entry) < i + 4:
         raise WireError("an entry without metadata")
     start = i + 4
@@ -76,12 +80,15 @@ def metadata_bounds(entry: bytes) -> tuple[int, int]:
 
 def checksum_ok(entry: bytes) -> bool:
     """Compare the checksum with what it covers; an entry without one is as good as it can be."""
-    i = _after_broker_metadata(entry)
-    j = _after_checksum(entry, i)
-    if i == j:
-        return True
+    i = 0
+    if not _has_magic(entry, 0, _CHECKSUM_MAGIC):
+        i = _after_broker_metadata(entry)
+        if not _has_magic(entry, i, _CHECKSUM_MAGIC):
+            return True
+    if len(entry) < i + 6:
+        raise WireError("the checksum is cut off")
     # The library takes whole bytes only. The slice costs less than anything that was tried to avoid it.
-    actual: int = google_crc32c.value(entry[j:])
+    actual: int = google_crc32c.value(entry[i + 6 :])
     return actual == _u32(entry, i + 2)
 
 

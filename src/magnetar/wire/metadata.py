@@ -52,6 +52,31 @@ class Metadata:
     ``num_messages``. ``is_batch`` says that the number of messages was given at all, which is what makes a batch.
     """
 
+    __slots__ = (
+        "chunk_id",
+        "compression",
+        "deliver_at_time",
+        "encrypted",
+        "event_time",
+        "has_txn",
+        "highest_sequence_id",
+        "is_batch",
+        "marker_type",
+        "null_value",
+        "num_chunks",
+        "num_messages",
+        "ordering_key",
+        "partition_key",
+        "partition_key_b64",
+        "producer_name",
+        "publish_time",
+        "replicated_from",
+        "schema_version",
+        "sequence_id",
+        "uncompressed_size",
+        "uuid",
+    )
+
     def __init__(self) -> None:
         self.producer_name: str = ""
         self.sequence_id: int = -1

@@ -126,6 +126,8 @@ class MessageHeads:
     with the length of the entry id, what stands after it never.
     """
 
+    __slots__ = ("_back", "_consumer_id", "_entry_length", "_epoch", "_fixed", "_front", "_ledger", "_partition")
+
     def __init__(self, consumer_id: int, partition: int, epoch: int) -> None:
         self._consumer_id: int = consumer_id
         self._partition: int = partition

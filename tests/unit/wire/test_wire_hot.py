@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from magnetar.wire import hot
+from magnetar.wire.commands import pb
 from magnetar.wire.errors import WireError
 from magnetar.wire.varint import skip_field
 
@@ -23,6 +24,12 @@ def test_varints() -> None:
     assert hot.write_varint(-(1 << 63)) == hot.write_varint(1 << 63)
 
 
+def test_bits_beyond_the_64th_are_dropped_as_protobuf_does() -> None:
+    wire = b"\xff" * 9 + b"\x7f"
+    assert hot.read_varint(wire, 0, 10) == ((1 << 64) - 1, 10)
+    assert pb.CommandSuccess.FromString(b"\x08" + wire).request_id == (1 << 64) - 1
+
+
 @pytest.mark.parametrize("n", [1 << 64, -(1 << 63) - 1, -(1 << 64)])
 def test_numbers_beyond_64_bits_are_not_written(n: int) -> None:
     with pytest.raises(WireError):
@@ -39,6 +46,7 @@ def test_varints_that_are_cut_or_too_long(wire: bytes) -> None:
 
 def test_the_last_of_a_repeated_scalar_wins() -> None:
     assert _send(b"\x08\x01\x10\x02\x08\x05\x38\x01\x38\x00\x40\x01") == (5, 2, 1, 0, hot.SEND_MARKER)
+    assert _send(b"\x08\x01\x10\x02\x08\x05\x40\x01\x40\x00\x38\x01") == (5, 2, 1, 0, hot.SEND_CHUNK)
 
 
 def test_any_order_and_unknown_fields() -> None:
@@ -83,7 +91,7 @@ def test_a_decoder_does_not_read_beyond_its_end() -> None:
         hot.decode_send(body, 0, 4)
 
 
-@pytest.mark.parametrize(("start", "end"), [(-1, 2), (0, 9), (3, 2)])
+@pytest.mark.parametrize(("start", "end"), [(-1, 2), (-4, 0), (0, 9), (3, 2)])
 def test_bounds_outside_the_buffer(start: int, end: int) -> None:
     body = b"\x08\x01\x10\x02"
     for decode in (hot.split, hot.decode_send, hot.decode_flow, hot.decode_ack, hot.decode_redeliver):
@@ -159,8 +167,8 @@ def test_an_ack_that_is_not_plain(body: bytes) -> None:
 
 
 def test_an_ack_whose_id_has_a_length_of_two_bytes_is_not_taken_for_a_plain_one() -> None:
-    body = b"\x08\x05\x10\x00\x1a\x8b\x08\x03" + b"\x10\x04" * 68
-    assert 8 + 4 + 0x8B - 8 - len(body) <= 8
+    mid = b"\x08\x03\x10\x04\x18\x02" + MINUS_ONE * 13
+    body = b"\x08\x05\x10\x00\x1a" + bytes((0x86,)) + mid[:0x86]
     for size in range(len(body) + 1):
         assert hot.decode_plain_ack(body, 0, size)[0] == -1
 
