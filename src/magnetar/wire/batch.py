@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from google.protobuf.message import DecodeError
-
+from magnetar.wire.commands import parse
 from magnetar.wire.errors import WireError
 from magnetar.wire.proto import pulsar_pb2 as pb
 
@@ -33,13 +32,9 @@ def iter_batch(payload: bytes, count: int) -> list[tuple[pb.SingleMessageMetadat
         end = start + int.from_bytes(payload[i:start], "big")
         if end > len(payload):
             raise WireError("a batch is cut off")
-        metadata = pb.SingleMessageMetadata()
-        try:
-            metadata.ParseFromString(payload[start:end])
-        except DecodeError:
-            raise WireError("the metadata of a message in a batch cannot be parsed") from None
-        if not metadata.IsInitialized() or metadata.payload_size < 0:
-            raise WireError("a message in a batch lacks payload_size")
+        metadata = parse(pb.SingleMessageMetadata, payload[start:end])
+        if metadata.payload_size < 0:
+            raise WireError("a message in a batch has a negative size")
         i = end + metadata.payload_size
         if i > len(payload):
             raise WireError("a batch is cut off")

@@ -1,18 +1,19 @@
-"""All other commands: protobuf messages in and out of frames, with the required fields looked after.
+"""All other commands: protobuf messages in and out of frames.
 
->>> ok = pb.CommandSuccess(request_id=4)
->>> command = encode(ok)[8:]
->>> decode(command, 0, len(command))
-(13, request_id: 4
-)
+>>> framed = encode(pb.CommandSuccess(request_id=4))
+>>> kind, message = decode(framed, 8, len(framed))
+>>> NAMES[kind], message == pb.CommandSuccess(request_id=4)
+('SUCCESS', True)
 
-Protobuf's parser accepts a message that lacks a required field; ``decode`` does not.
+Protobuf's parser lets two things through that ``parse`` does not: a message without a required field, and a text that
+is not UTF-8, which would later turn up as ``bytes`` where a ``str`` is expected.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from magnetar.wire.errors import WireError
@@ -21,7 +22,9 @@ from magnetar.wire.hot import split
 from magnetar.wire.proto import pulsar_pb2 as pb
 from magnetar.wire.varint import write_varint
 
-__all__ = ["NAMES", "UNSOLICITED_REQUEST_ID", "decode", "decode_body", "encode", "pb"]
+__all__ = ["NAMES", "UNSOLICITED_REQUEST_ID", "decode", "decode_body", "encode", "parse", "pb"]
+
+_M = TypeVar("_M", bound=Message)
 
 UNSOLICITED_REQUEST_ID: Final = (1 << 64) - 1
 """The request id of what a broker says unasked; on the wire it is -1 as an unsigned number."""
@@ -62,13 +65,21 @@ def decode_body(kind: int, buf: bytes, start: int, end: int) -> Message:
     maker = _CLASS_OF.get(kind)
     if maker is None:
         raise WireError(f"no command has the type {kind}")
+    return parse(maker, buf[start:end])
+
+
+def parse(maker: type[_M], data: bytes) -> _M:
+    """Read one message of the given class from exactly these bytes."""
     message = maker()
     try:
-        message.ParseFromString(buf[start:end])
+        message.ParseFromString(data)
     except DecodeError:
-        raise WireError(f"{NAMES[kind]} cannot be parsed") from None
+        raise WireError(f"{maker.__name__} cannot be parsed") from None
     if not message.IsInitialized():
         raise WireError(_missing(message))
+    # Where no byte is above 127 there can be no broken UTF-8, and most commands are like that.
+    if not data.isascii():
+        _check_texts(message)
     return message
 
 
@@ -79,3 +90,14 @@ def _missing(message: Message) -> str:
     except EncodeError as error:
         return str(error)
     raise AssertionError("the message is complete")
+
+
+def _check_texts(message: Message) -> None:
+    """Refuse texts that are not UTF-8; the parser bounds how deep messages nest."""
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_STRING:
+            if not all(isinstance(text, str) for text in (value if field.is_repeated else (value,))):
+                raise WireError(f"{field.full_name} is not UTF-8")
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            for inner in value if field.is_repeated else (value,):
+                _check_texts(inner)

@@ -2,13 +2,8 @@
 
     [0e02 size broker-entry-metadata]  [0e01 crc32c]  metadata-size metadata  payload
 
-The first two parts are optional. Their magic numbers cannot be mistaken for a metadata size, which would have to be over
-230 MB. The checksum covers everything behind itself.
-
-Checking a checksum without a copy. The CRC library takes whole ``bytes`` only, and the part to be summed starts six
-bytes into the entry. A slice would copy the entry once more than the sum itself costs. But a CRC can also be run
-backwards: ``_start_before`` finds the one starting value from which those six bytes lead to the normal starting value,
-and from there the library may read the entry as it is.
+The first two parts are optional. Their magic numbers cannot be mistaken for a metadata size, which would have to be
+over 230 MB. The checksum covers everything behind itself.
 """
 
 from __future__ import annotations
@@ -23,9 +18,6 @@ __all__ = ["checksum_ok", "metadata_bounds", "seal", "strip_broker_metadata", "s
 
 _CHECKSUM_MAGIC: Final = 0x01
 _BROKER_MAGIC: Final = 0x02
-_ALL_ONES: Final = 0xFFFFFFFF
-_COPY_BYTES_MAX: Final = 4096
-"""Up to this size a slice is cheaper than going backwards."""
 
 
 def _u32(buf: bytes, i: int) -> int:
@@ -33,7 +25,7 @@ def _u32(buf: bytes, i: int) -> int:
 
 
 def _has_magic(entry: bytes, i: int, low: int) -> bool:
-    return len(entry) >= i + 2 and entry[i] == 0x0E and entry[i + 1] == low
+    return len(entry) > i + 1 and entry[i] == 0x0E and entry[i + 1] == low
 
 
 def _after_broker_metadata(entry: bytes) -> int:
@@ -72,7 +64,11 @@ def strip_checksum(entry: bytes) -> bytes:
 
 def metadata_bounds(entry: bytes) -> tuple[int, int]:
     """Find the message metadata: where it starts and where it ends, which is where the payload starts."""
-    i = _after_checksum(entry, _after_broker_metadata(entry))
+    i = 0
+    if _has_magic(entry, 0, _CHECKSUM_MAGIC):
+        i = 6
+    elif _has_magic(entry, 0, _BROKER_MAGIC):
+        i = _after_checksum(entry, _after_broker_metadata(entry))
     if len(entry) < i + 4:
         raise WireError("an entry without metadata")
     start = i + 4
@@ -84,16 +80,16 @@ def metadata_bounds(entry: bytes) -> tuple[int, int]:
 
 def checksum_ok(entry: bytes) -> bool:
     """Compare the checksum with what it covers; an entry without one is as good as it can be."""
-    i = _after_broker_metadata(entry)
-    j = _after_checksum(entry, i)
-    if i == j:
-        return True
-    expected = _u32(entry, i + 2)
-    if i or len(entry) <= _COPY_BYTES_MAX:
-        actual: int = google_crc32c.value(entry[j:])
-    else:
-        actual = google_crc32c.extend(_start_before(entry, j), entry)
-    return actual == expected
+    i = 0
+    if not _has_magic(entry, 0, _CHECKSUM_MAGIC):
+        i = _after_broker_metadata(entry)
+        if not _has_magic(entry, i, _CHECKSUM_MAGIC):
+            return True
+    if len(entry) < i + 6:
+        raise WireError("the checksum is cut off")
+    # The library takes whole bytes only. The slice costs less than anything that was tried to avoid it.
+    actual: int = google_crc32c.value(entry[i + 6 :])
+    return actual == _u32(entry, i + 2)
 
 
 def seal(metadata: bytes, payload: bytes) -> bytes:
@@ -101,36 +97,3 @@ def seal(metadata: bytes, payload: bytes) -> bytes:
     rest = b"".join([len(metadata).to_bytes(4, "big"), metadata, payload])
     checksum: int = google_crc32c.value(rest)
     return b"\x0e\x01" + checksum.to_bytes(4, "big") + rest
-
-
-def _crc_table() -> list[int]:
-    table = []
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ 0x82F63B78 if n & 1 else n >> 1
-        table.append(n)
-    return table
-
-
-_TABLE: Final[list[int]] = _crc_table()
-
-
-def _backward_table() -> list[int]:
-    # Each of the 256 values has a top byte of its own, which is what makes going back possible.
-    back = [0] * 256
-    for n, value in enumerate(_TABLE):
-        back[value >> 24] = n
-    return back
-
-
-_INDEX_OF_TOP: Final[list[int]] = _backward_table()
-
-
-def _start_before(entry: bytes, j: int) -> int:
-    """Find the CRC from which the first ``j`` bytes lead to the CRC of nothing."""
-    state = _ALL_ONES
-    while j:
-        j -= 1
-        n = _INDEX_OF_TOP[state >> 24]
-        state = (state ^ _TABLE[n]) << 8 & _ALL_ONES | n ^ entry[j]
-    return state ^ _ALL_ONES

@@ -1,8 +1,8 @@
-"""The commands that travel once per message, decoded by hand: SEND, ACK, FLOW, REDELIVER, and the envelope of all.
+"""The commands that travel once per message, decoded by hand: SEND and FLOW here, and the envelope of all commands.
 
 Every command is a BaseCommand: a type number, and one sub-message whose field number is that type. ``split`` finds the
-sub-message without parsing it, the ``decode_`` functions read it, and the encoders of ``replies`` (also reachable from
-here) write the answers. Commands that are not here go through ``commands`` and protobuf.
+sub-message without parsing it, the ``decode_`` functions read it. Acknowledgements are in ``acks``, what is written
+back in ``replies``; both are reachable from here. Commands that are none of these go through ``commands``.
 
 All of it is plain functions on ``bytes`` with a start and an end, written so that mypyc compiles it well: loops over
 indexes, ints, no closures. ``varint`` explains how bounds are kept. Fields follow protobuf's rules: any order, the last
@@ -14,6 +14,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from magnetar.wire.acks import (
+    ACK_CUMULATIVE,
+    ACK_INDIVIDUAL,
+    Ack,
+    MessageId,
+    Redeliver,
+    decode_ack,
+    decode_plain_ack,
+    decode_redeliver,
+)
 from magnetar.wire.errors import WireError
 from magnetar.wire.replies import (
     PING_FRAME,
@@ -59,48 +69,7 @@ SEND_MARKER: Final = 2
 SEND_HAS_TXN: Final = 4
 SEND_HAS_ID: Final = 8
 
-ACK_INDIVIDUAL: Final = 0
-ACK_CUMULATIVE: Final = 1
-
 _TYPE_MAX: Final = (1 << 29) - 1
-
-
-class MessageId:
-    """The id of a message as it came: -1, 0 or None stand where a field is absent (see the names in ``__init__``).
-
-    ``ledger`` and ``entry`` are unsigned 64-bit, so "earliest" is 2**64-1 here. ``ack_set`` holds 64-bit words, also
-    unsigned; a set bit means "still unacknowledged".
-    """
-
-    def __init__(self, ledger: int, entry: int) -> None:
-        self.ledger: int = ledger
-        self.entry: int = entry
-        self.partition: int = -1
-        self.batch_index: int = -1
-        self.ack_set: list[int] | None = None
-        self.batch_size: int = 0
-        self.has_first_chunk: bool = False
-
-
-class Ack:
-    """An ACK command. ``request_id`` and ``validation_error`` are -1 when absent."""
-
-    def __init__(self, consumer_id: int, ack_type: int, ids: list[MessageId]) -> None:
-        self.consumer_id: int = consumer_id
-        self.ack_type: int = ack_type
-        self.ids: list[MessageId] = ids
-        self.request_id: int = -1
-        self.has_txn: bool = False
-        self.validation_error: int = -1
-
-
-class Redeliver:
-    """A REDELIVER_UNACKNOWLEDGED_MESSAGES command: no ids means "everything", ``epoch`` is -1 when absent."""
-
-    def __init__(self, consumer_id: int, ids: list[MessageId], epoch: int) -> None:
-        self.consumer_id: int = consumer_id
-        self.ids: list[MessageId] = ids
-        self.epoch: int = epoch
 
 
 def split(buf: bytes, start: int, end: int) -> tuple[int, int, int]:
@@ -232,159 +201,3 @@ def decode_flow(buf: bytes, start: int, end: int) -> tuple[int, int]:
     if consumer_id < 0 or permits < 0:
         raise WireError("FLOW lacks consumer_id or messagePermits")
     return consumer_id, permits
-
-
-def decode_plain_ack(buf: bytes, start: int, end: int) -> tuple[int, int, int]:
-    """Read the most common ACK, one whole entry and nothing more: consumer id, ledger, entry.
-
-    The consumer id is -1 when the command is not of that kind, or not written in the usual order, or malformed;
-    ``decode_ack`` is then to be asked.
-    """
-    if start < 0 or end > len(buf):
-        return -1, 0, 0
-    try:
-        if buf[start] != 0x08:
-            return -1, 0, 0
-        consumer_id = buf[start + 1]
-        i = start + 2
-        if consumer_id >= 128:
-            consumer_id, i = rest_of_varint(buf, i, consumer_id)
-        if buf[i] != 0x10 or buf[i + 1] != 0 or buf[i + 2] != 0x1A or i + 4 + buf[i + 3] != end or buf[i + 4] != 0x08:
-            return -1, 0, 0
-        ledger = buf[i + 5]
-        i += 6
-        if ledger >= 128:
-            ledger, i = rest_of_varint(buf, i, ledger)
-        if buf[i] != 0x10:
-            return -1, 0, 0
-        entry = buf[i + 1]
-        i += 2
-        if entry >= 128:
-            entry, i = rest_of_varint(buf, i, entry)
-        if i != end:
-            if buf[i] == 0x18:
-                i += 1
-                while buf[i] >= 128:
-                    i += 1
-                i += 1
-            if i != end and (i + 11 != end or buf[i:end] != b"\x20\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"):
-                return -1, 0, 0
-    except (IndexError, WireError):
-        return -1, 0, 0
-    return consumer_id, ledger, entry
-
-
-def decode_ack(buf: bytes, start: int, end: int) -> Ack:
-    """Read an ACK with all that a broker looks at; the client's free properties are stepped over."""
-    check_bounds(buf, start, end)
-    ack = Ack(-1, -1, [])
-    i = start
-    while i < end:
-        tag = buf[i]
-        if tag == 0x1A:
-            length, i = read_varint(buf, i + 1, end)
-            if length > end - i:
-                raise WireError("ACK is cut off")
-            ack.ids.append(_message_id(buf, i, i + length))
-            i += length
-        elif tag & 0x87 == 0 and tag:
-            n, i = read_varint(buf, i + 1, end)
-            if tag == 0x08:
-                ack.consumer_id = n
-            elif tag == 0x10:
-                # Protobuf sets an enum value aside that it does not know, as if the field were not there.
-                if n <= ACK_CUMULATIVE:
-                    ack.ack_type = n
-            elif tag == 0x20:
-                if n <= 4:
-                    ack.validation_error = n
-            elif tag == 0x30 or tag == 0x38:
-                ack.has_txn = True
-            elif tag == 0x40:
-                ack.request_id = n
-        else:
-            i = skip_field(buf, i, end)
-    if ack.consumer_id < 0 or ack.ack_type < 0:
-        raise WireError("ACK lacks consumer_id or a known ack_type")
-    return ack
-
-
-def decode_redeliver(buf: bytes, start: int, end: int) -> Redeliver:
-    """Read a REDELIVER_UNACKNOWLEDGED_MESSAGES."""
-    check_bounds(buf, start, end)
-    consumer_id = -1
-    epoch = -1
-    ids: list[MessageId] = []
-    i = start
-    while i < end:
-        tag = buf[i]
-        if tag == 0x12:
-            length, i = read_varint(buf, i + 1, end)
-            if length > end - i:
-                raise WireError("REDELIVER is cut off")
-            ids.append(_message_id(buf, i, i + length))
-            i += length
-        elif tag == 0x08:
-            consumer_id, i = read_varint(buf, i + 1, end)
-        elif tag == 0x18:
-            epoch, i = read_varint(buf, i + 1, end)
-        else:
-            i = skip_field(buf, i, end)
-    if consumer_id < 0:
-        raise WireError("REDELIVER lacks consumer_id")
-    return Redeliver(consumer_id, ids, epoch)
-
-
-def _message_id(buf: bytes, start: int, end: int) -> MessageId:
-    mid = MessageId(-1, -1)
-    i = start
-    try:
-        while i < end:
-            tag = buf[i]
-            if tag & 0x87 == 0 and tag:
-                n = buf[i + 1]
-                i += 2
-                if n >= 128:
-                    n, i = rest_of_varint(buf, i, n)
-                if tag == 0x08:
-                    mid.ledger = n
-                elif tag == 0x10:
-                    mid.entry = n
-                elif tag == 0x18:
-                    mid.partition = int32(n)
-                elif tag == 0x20:
-                    mid.batch_index = int32(n)
-                elif tag == 0x28:
-                    if mid.ack_set is None:
-                        mid.ack_set = [n]
-                    else:
-                        mid.ack_set.append(n)
-                elif tag == 0x30:
-                    mid.batch_size = int32(n)
-            elif tag == 0x2A:
-                i = _packed_words(buf, i + 1, end, mid)
-            else:
-                if tag == 0x3A:
-                    mid.has_first_chunk = True
-                i = skip_field(buf, i, end)
-    except IndexError:
-        raise WireError("a message id is cut off") from None
-    if i != end:
-        raise WireError("a message id is cut off")
-    if mid.ledger < 0 or mid.entry < 0:
-        raise WireError("a message id lacks ledgerId or entryId")
-    return mid
-
-
-def _packed_words(buf: bytes, i: int, end: int, mid: MessageId) -> int:
-    length, i = read_varint(buf, i, end)
-    if length > end - i:
-        raise WireError("an ack_set is cut off")
-    stop = i + length
-    words: list[int] = mid.ack_set or []
-    while i < stop:
-        n, i = read_varint(buf, i, stop)
-        words.append(n)
-    if words:
-        mid.ack_set = words
-    return i

@@ -52,6 +52,31 @@ class Metadata:
     ``num_messages``. ``is_batch`` says that the number of messages was given at all, which is what makes a batch.
     """
 
+    __slots__ = (
+        "chunk_id",
+        "compression",
+        "deliver_at_time",
+        "encrypted",
+        "event_time",
+        "has_txn",
+        "highest_sequence_id",
+        "is_batch",
+        "marker_type",
+        "null_value",
+        "num_chunks",
+        "num_messages",
+        "ordering_key",
+        "partition_key",
+        "partition_key_b64",
+        "producer_name",
+        "publish_time",
+        "replicated_from",
+        "schema_version",
+        "sequence_id",
+        "uncompressed_size",
+        "uuid",
+    )
+
     def __init__(self) -> None:
         self.producer_name: str = ""
         self.sequence_id: int = -1
@@ -84,7 +109,10 @@ def peek(entry: bytes) -> Metadata:
     named = False
     try:
         while i < end:
-            tag, after = _tag(entry, i)
+            tag = entry[i]
+            after = i + 1
+            if tag < 8 or tag >= 128:
+                tag, after = _tag(entry, i)
             form = tag & 7
             if form == 0 and tag:
                 n = entry[after]
@@ -95,7 +123,7 @@ def peek(entry: bytes) -> Metadata:
                     _take_number(found, tag, n)
                 else:
                     _take_late_number(found, tag, n)
-            elif form == 2 and tag > 7:
+            elif form == 2:
                 n = entry[after]
                 i = after + 1
                 if n >= 128:
@@ -120,8 +148,10 @@ def peek(entry: bytes) -> Metadata:
 def _tag(buf: bytes, i: int) -> tuple[int, int]:
     """Read a tag of one or two bytes; a longer one gives 0, which is no field that anything here looks for."""
     tag = buf[i]
+    if tag < 8:
+        return 0, i
     if tag < 128:
-        return (tag, i + 1) if tag > 7 else (0, i)
+        return tag, i + 1
     high = buf[i + 1]
     if high >= 128:
         return 0, i
@@ -153,7 +183,7 @@ def _take_late_number(found: Metadata, tag: int, n: int) -> None:
         found.deliver_at_time = int64(n)
     elif tag == _TAG_MARKER_TYPE:
         found.marker_type = int32(n)
-    elif tag == _TAG_TXN_LEAST or tag == _TAG_TXN_MOST:
+    elif tag in (_TAG_TXN_LEAST, _TAG_TXN_MOST):
         found.has_txn = True
     elif tag == _TAG_HIGHEST_SEQUENCE_ID:
         found.highest_sequence_id = n
@@ -207,7 +237,10 @@ def _peek_number(entry: bytes, wanted: int, absent: int) -> int:
     result = absent
     try:
         while i < end:
-            tag, after = _tag(entry, i)
+            tag = entry[i]
+            after = i + 1
+            if tag < 8 or tag >= 128:
+                tag, after = _tag(entry, i)
             form = tag & 7
             if tag == 0 or (form != 0 and form != 2):
                 i = skip_field(entry, i, end)

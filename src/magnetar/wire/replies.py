@@ -19,6 +19,26 @@ PONG_FRAME: Final = b"\x00\x00\x00\x09\x00\x00\x00\x05\x08\x13\x9a\x01\x00"
 _SIZE_MAX: Final = 0xFFFFFFFF
 
 
+# A receipt, and a MESSAGE without an ack_set, is always shorter than 128 bytes, so that each size in it is one byte and
+# what stands before the first id can be prepared for every size that occurs.
+_SMALL: Final = 100
+
+
+def _receipt_front(size: int) -> bytes:
+    return bytes((0, 0, 0, size + 8, 0, 0, 0, size + 4, 0x08, 0x07, 0x3A, size, 0x08))
+
+
+def _message_front(size: int) -> bytes:
+    lead = b"\x08\x09\x4a" + write_varint(size)
+    return (len(lead) + size).to_bytes(4, "big") + lead + b"\x08"
+
+
+_RECEIPT_FRONTS: Final[list[bytes]] = [_receipt_front(size) for size in range(_SMALL)]
+_MESSAGE_FRONTS: Final[list[bytes]] = [_message_front(size) for size in range(_SMALL)]
+_RECEIPT_PLACES: Final[list[bytes]] = [bytes((0x1A, size, 0x08)) for size in range(_SMALL)]
+_MESSAGE_PLACES: Final[list[bytes]] = [bytes((0x12, size, 0x08)) for size in range(_SMALL)]
+
+
 def _frame(lead: bytes, body: bytes) -> bytes:
     """Frame a command from its type-and-tag bytes and the body of its sub-message."""
     size = write_varint(len(body))
@@ -28,20 +48,15 @@ def _frame(lead: bytes, body: bytes) -> bytes:
 
 def send_receipt(producer_id: int, sequence_id: int, highest_sequence_id: int, ledger: int, entry: int) -> bytes:
     """Frame a SEND_RECEIPT; ledger and entry -1 say that the message was a duplicate and has no position."""
-    place = b"".join([b"\x08", write_varint(ledger), b"\x10", write_varint(entry)])
-    parts = [
-        b"\x08",
-        write_varint(producer_id),
-        b"\x10",
-        write_varint(sequence_id),
-        b"\x1a",
-        write_varint(len(place)),
-        place,
-    ]
-    if highest_sequence_id:
-        parts.append(b"\x20")
-        parts.append(write_varint(highest_sequence_id))
-    return _frame(b"\x08\x07\x3a", b"".join(parts))
+    producer = write_varint(producer_id)
+    sequence = write_varint(sequence_id)
+    in_ledger = write_varint(ledger)
+    number = write_varint(entry)
+    highest = b"\x20" + write_varint(highest_sequence_id) if highest_sequence_id else b""
+    place_size = 2 + len(in_ledger) + len(number)
+    front = _RECEIPT_FRONTS[4 + len(producer) + len(sequence) + place_size + len(highest)]
+    place = _RECEIPT_PLACES[place_size]
+    return b"".join([front, producer, b"\x10", sequence, place, in_ledger, b"\x10", number, highest])
 
 
 def send_error(producer_id: int, sequence_id: int, code: int, message: str) -> bytes:
@@ -80,21 +95,24 @@ def message_head(
     The partition is written when it is not negative, the redelivery count when it is above zero, the epoch when it is
     not negative. Words of ``ack_set`` may be given signed or unsigned.
     """
-    place = b"\x08" + write_varint(ledger) + b"\x10" + write_varint(entry)
-    if partition >= 0:
-        place += b"\x18" + write_varint(partition)
-    body = b"\x08" + write_varint(consumer_id) + b"\x12" + write_varint(len(place)) + place
-    if redelivery_count > 0:
-        body += b"\x18" + write_varint(redelivery_count)
+    consumer = write_varint(consumer_id)
+    in_ledger = write_varint(ledger)
+    number = write_varint(entry)
+    index = b"\x18" + write_varint(partition) if partition >= 0 else b""
+    place_size = 2 + len(in_ledger) + len(number) + len(index)
+    rest = b"\x18" + write_varint(redelivery_count) if redelivery_count > 0 else b""
     if ack_set is not None:
-        body += b"".join([b"\x20" + write_varint(word) for word in ack_set])
+        rest += b"".join([b"\x20" + write_varint(word) for word in ack_set])
     if epoch >= 0:
-        body += b"\x28" + write_varint(epoch)
-    command = b"\x08\x09\x4a" + write_varint(len(body)) + body
-    total = len(command) + 4 + entry_size
+        rest += b"\x28" + write_varint(epoch)
+    size = 3 + len(consumer) + place_size + len(rest)
+    front = _MESSAGE_FRONTS[size] if size < _SMALL else _message_front(size)
+    command_size = len(front) - 5 + size
+    total = command_size + 4 + entry_size
     if entry_size < 0 or total > _SIZE_MAX:
         raise WireError(f"an entry of {entry_size} bytes does not fit into a frame")
-    return total.to_bytes(4, "big") + len(command).to_bytes(4, "big") + command
+    place = _MESSAGE_PLACES[place_size]
+    return b"".join([total.to_bytes(4, "big"), front, consumer, place, in_ledger, b"\x10", number, index, rest])
 
 
 class MessageHeads:
@@ -107,6 +125,8 @@ class MessageHeads:
     A first delivery needs nothing but the position: what stands before the entry id changes only with the ledger and
     with the length of the entry id, what stands after it never.
     """
+
+    __slots__ = ("_back", "_consumer_id", "_entry_length", "_epoch", "_fixed", "_front", "_ledger", "_partition")
 
     def __init__(self, consumer_id: int, partition: int, epoch: int) -> None:
         self._consumer_id: int = consumer_id

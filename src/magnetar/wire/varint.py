@@ -21,6 +21,7 @@ from magnetar.wire.errors import WireError
 __all__ = ["check_bounds", "int32", "int64", "read_varint", "rest_of_varint", "skip_field", "write_varint"]
 
 _TWO_TO_64: Final = 1 << 64
+_INT64_MIN: Final = -(1 << 63)
 _GROUP_DEPTH_MAX: Final = 32
 
 _LAST: Final[list[bytes]] = [bytes((n,)) for n in range(128)]
@@ -70,11 +71,14 @@ def write_varint(n: int) -> bytes:
     """Encode ``n``; a negative number becomes the ten bytes of its 64-bit two's complement."""
     if 0 <= n < 128:
         return _LAST[n]
+    if 0 < n < 16384:
+        return _MORE[n & 0x7F] + _LAST[n >> 7]
+    if n < _INT64_MIN or n >= _TWO_TO_64:
+        raise WireError(f"{n} does not fit into 64 bits")
     if n < 0:
         n += _TWO_TO_64
-    if n < 0 or n >= _TWO_TO_64:
-        raise WireError(f"{n} does not fit into 64 bits")
-    out = b""
+    out = _MORE[n & 0x7F] + _MORE[n >> 7 & 0x7F]
+    n >>= 14
     while n >= 128:
         out += _MORE[n & 0x7F]
         n >>= 7
@@ -103,6 +107,9 @@ def skip_field(buf: bytes, i: int, end: int) -> int:
         number = tag >> 3
         if number == 0 or tag > 0xFFFFFFFF:
             raise WireError("a field number out of range")
+        # A tag with needless bytes could hide a field from a decoder that looks for its shortest form.
+        if buf[i - 1] == 0:
+            raise WireError("a field number in more bytes than it needs")
         form = tag & 7
         if form == 0:
             _, i = read_varint(buf, i, end)
