@@ -30,6 +30,7 @@ class Options:
         self.read_batch_entries: int = 500
         self.read_batch_bytes: int = 5 * 1024 * 1024
         self.ledger_entries_max: int = 50_000
+        self.ledger_bytes_max: int = 2 << 30
         self.ledger_min_ms: int = 10 * 60_000
         self.ledger_max_ms: int = 240 * 60_000
         self.retention_ms: int = 0

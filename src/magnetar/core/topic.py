@@ -172,7 +172,8 @@ class Topic:
         options, ledgers = self.broker.options, self.ledgers
         age = self.broker.now_ms - ledgers.opened[-1]
         entries = self.next_offset - ledgers.base
-        if entries >= options.ledger_entries_max and age >= options.ledger_min_ms:
+        full = entries >= options.ledger_entries_max or ledgers.sizes[-1] >= options.ledger_bytes_max
+        if full and age >= options.ledger_min_ms:
             return True
         return entries > 0 and age >= options.ledger_max_ms
 
