@@ -1,8 +1,8 @@
 """A subscription: a named cursor over a topic, the consumers on it, and a dispatcher of their kind.
 
 The cursor is an ``AckSet``. What changes in it during a turn is noted here and written to the log as one delta in the
-turn's commit (``write``); whoever wants to know that it is durable waits for that commit. A cursor that was touched by a
-commit which failed is written whole in the next one.
+turn's commit (``write``); whoever wants to know that it is durable waits for that commit. A cursor that was touched by
+a commit which failed is written whole in the next one.
 """
 
 from __future__ import annotations

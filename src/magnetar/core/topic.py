@@ -1,7 +1,7 @@
 """A topic: its ledgers, its tail, its producers and its subscriptions.
 
-Publishing: ``publish`` gives a run of entries offsets and puts it into the open commit; nothing is visible yet. When the
-log says that the commit is durable, ``durable`` appends the run to the tail, answers the producer and wakes the
+Publishing: ``publish`` gives a run of entries offsets and puts it into the open commit; nothing is visible yet. When
+the log says that the commit is durable, ``durable`` appends the run to the tail, answers the producer and wakes the
 subscriptions. When the commit is void, ``void`` fences the topic: what was pending is refused, producers are
 disconnected (they come back by themselves and send again), a new ledger begins, and all of the topic's state is written
 again with the next commit, because nobody can say which part of it the log has.
@@ -143,7 +143,7 @@ class Topic:
                 producer.session.push(send_error(producer.id, top, TERMINATED_ERROR, message))
             return
         self.ensure_ledger()
-        if self._roll_due():
+        if self.roll_due():
             self.roll()
         number = self.next_offset - self.ledgers.base
         run = Run(self, producer, self.ledgers.id, number, self.next_offset)
@@ -168,7 +168,8 @@ class Topic:
             commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(producer.name, run.top)))
         commit.runs.append(run)
 
-    def _roll_due(self) -> bool:
+    def roll_due(self) -> bool:
+        """Whether the open ledger is full and old enough to be closed, or too old."""
         options, ledgers = self.broker.options, self.ledgers
         age = self.broker.now_ms - ledgers.opened[-1]
         entries = self.next_offset - ledgers.base

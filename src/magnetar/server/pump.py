@@ -93,12 +93,8 @@ class Pump:
     def _turn(self) -> None:
         self._scheduled = False
         core = self.core
-        try:
-            core.end_turn()
-            commit = core.take_commit()
-        except Exception:
-            _log.exception("a turn of the core failed")
-            commit = core.in_flight if core.in_flight is not None and not core.in_flight.records else None
+        core.end_turn()
+        commit = core.take_commit()
         if commit is not None:
             self.log.submit(commit.records)
         self._flush()

@@ -20,7 +20,7 @@ from magnetar.server.standalone import Standalone
 __all__ = ["CannotListen", "advertise", "make_stores", "run_loop", "serve"]
 
 
-class CannotListen(MagnetarError):
+class CannotListen(MagnetarError):  # noqa: N818
     """The port cannot be had."""
 
     fault = "operator"

@@ -255,10 +255,7 @@ class KeyShared(PendingDispatcher):
         return limit if limit > 0 else 1 << 30
 
     def _any_ready(self) -> bool:
-        for consumer in self.subscription.consumers:
-            if consumer.ready():
-                return True
-        return False
+        return any(consumer.ready() for consumer in self.subscription.consumers)
 
     def _serve_new(self) -> None:
         """Read on and send each entry to its slot's owner, or let it wait."""

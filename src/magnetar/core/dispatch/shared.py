@@ -4,8 +4,8 @@ Consumers of the best priority level that are ready take turns, each getting up 
 lower levels get what the better ones have no room for. What was given back goes first, lowest offset first.
 
 All chunks of one large message must meet at one consumer: the first chunk chooses, and the choice stands until the last
-chunk is sent or that consumer leaves, in which case all of it starts again elsewhere. A chunk whose consumer is not ready
-is parked, so that it does not hold up the others.
+chunk is sent or that consumer leaves, in which case all of it starts again elsewhere. A chunk whose consumer is not
+ready is parked, so that it does not hold up the others.
 """
 
 from __future__ import annotations
