@@ -8,6 +8,7 @@ code would go on running without a word. ``stale`` is therefore part of every ``
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,8 @@ def build(root: Path) -> None:
     if is_current(root):
         return
     remove(root)
+    # Object files of an earlier build are trusted by their age alone, and the headers they depend on are not looked at.
+    shutil.rmtree(root / "build", ignore_errors=True)
     subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=root, check=True)
 
 

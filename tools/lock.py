@@ -41,7 +41,18 @@ def main(arguments: list[str]) -> None:
         for name, what in LOCKS.items():
             lock = ROOT / name
             # uv keeps the versions of the file it writes to, unless it is asked to upgrade.
-            command = [python, "-m", "uv", "pip", "compile", *what, *OPTIONS, *arguments, "--output-file", name]
+            command: list[str | Path] = [
+                python,
+                "-m",
+                "uv",
+                "pip",
+                "compile",
+                *what,
+                *OPTIONS,
+                *arguments,
+                "--output-file",
+                name,
+            ]
             subprocess.run(command, cwd=ROOT, env=environment, check=True)
             pins = [line for line in lock.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
             lock.write_text(HEAD + "\n".join(pins) + "\n", encoding="utf-8")
