@@ -125,6 +125,7 @@ class Loop:
         self._poll = select.poll()
         self._waiting = dict.fromkeys(self._consumers, False)
         self.entries = 0
+        self.last_delivery = 0.0
         for fileno in self._consumers:
             self._poll.register(fileno, select.POLLIN)
 
@@ -142,7 +143,9 @@ class Loop:
         for fileno, event in ready:
             consumer = self._consumers[fileno]
             if event & ~select.POLLOUT:
-                self.entries += consumer.receive()
+                count = consumer.receive()
+                self.entries += count
+                self.last_delivery = time.monotonic() if count else self.last_delivery
             self.flush(consumer)
         return bool(ready)
 
@@ -205,11 +208,13 @@ def _take_all(loop: Loop, consumers: list[Consumer], expected: int, deadline: fl
     for consumer in consumers:
         consumer.first_permits()
         loop.flush(consumer)
+    loop.last_delivery = time.monotonic()
     while loop.entries < expected:
         if loop.errors:
             return "stopped by an error"
         if not loop.turn(deadline):
-            return f"time limit reached with {loop.entries} of {expected} entries delivered"
+            silent = deadline - loop.last_delivery
+            return f"no answer for {silent:.0f} s with {loop.entries} of {expected} entries delivered"
     return ""
 
 

@@ -122,7 +122,7 @@ def both(options: argparse.Namespace) -> Report:
         LoadProcess("consume", options.address, [*consume, "--subscription", options.subscription], options.timeout),
         LoadProcess("publish", options.address, publish, options.timeout),
     ]
-    return together(loads, options.timeout)
+    return together(loads)
 
 
 if __name__ == "__main__":

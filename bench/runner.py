@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import select
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 PREPARE_TIMEOUT_S = 60.0
@@ -45,27 +45,31 @@ class LoadProcess:
 
     def result(self) -> Reply:
         """Wait for the report, and end the process if there is none in time."""
-        reply = self._early or self._line(self._timeout_s + GRACE_S)
-        if reply is None:
-            reply = self._silent(f"no report in {self._timeout_s + GRACE_S:g} s")
+        if self._early is None:
+            limit_s = self._timeout_s + GRACE_S
+            self._early = self._line(limit_s) or self._silent(f"no report in {limit_s:g} s")
+        reply = self._early
         self.close()
         return reply
 
     def close(self) -> None:
         """End the process, whatever it does."""
-        if self._process.poll() is None and self._process.stdout is not None:
-            self._process.stdout.close()
-            try:
-                self._process.wait(1.0)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        try:
+            self._process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def _silent(self, why: str) -> Reply:
         return {"op": self.operation, "messages": 0, "errors": [f"the load failed: {why}"]}
 
     def _line(self, timeout_s: float) -> Reply | None:
-        assert self._process.stdout is not None
+        if self._process.stdout is None or self._process.stdout.closed:
+            return None
         ready, _, _ = select.select([self._process.stdout], [], [], timeout_s)
         text = self._process.stdout.readline() if ready else ""
         if not text:
@@ -74,11 +78,15 @@ class LoadProcess:
         return reply
 
 
-def together(loads: Sequence[LoadProcess], timeout_s: float) -> Reply:
-    """Start loads at the same moment; the time of all runs from the first start to the last end."""
+def together(loads: Sequence[LoadProcess], at_start: Callable[[], None] | None = None) -> Reply:
+    """Start loads at the same moment; the time of all runs from the first start to the last end.
+
+    `at_start` is called when all are prepared and none has begun.
+    """
     try:
         ready = [load.wait_ready() for load in loads]
-        started = time.monotonic()
+        if at_start is not None:
+            at_start()
         for load in loads:
             if all(ready):
                 load.go()
@@ -88,17 +96,18 @@ def together(loads: Sequence[LoadProcess], timeout_s: float) -> Reply:
     finally:
         for load in loads:
             load.close()
-    errors = [f"{reply['op']}: {error}" for reply in replies for error in reply["errors"]]
-    finished = max([reply.get("finished", started) for reply in replies])
+    alone = len(replies) == 1
+    errors = [error if alone else f"{reply['op']}: {error}" for reply in replies for error in reply["errors"]]
     messages = min(reply["messages"] for reply in replies)
-    seconds = max(finished - started, 1e-9)
+    started = min(reply.get("started", 0.0) for reply in replies)
+    seconds = max(reply.get("finished", 0.0) for reply in replies) - started
     return {
-        "op": "both",
+        "op": replies[0]["op"] if alone else "both",
         "messages": messages,
         "seconds": seconds,
-        "rate": messages / seconds,
+        "rate": messages / seconds if seconds > 0 else 0.0,
         "cpu_s": sum(reply.get("cpu_s", 0.0) for reply in replies),
         "parts": {reply["op"]: reply for reply in replies},
+        "notes": [note for reply in replies for note in reply.get("notes", [])],
         "errors": errors,
-        "limit_s": timeout_s,
     }

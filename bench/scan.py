@@ -101,8 +101,8 @@ def _receipt_fits(data: bytes, at: int) -> bool:
 class Deliveries:
     """Takes the bytes a consumer's connection receives; keeps a tape and the acknowledgements to send.
 
-    `batch` is the number of messages in each entry. What follows the message id in a command (the redelivery count, say)
-    has to be the same throughout a run. The checksum of every batch is proved, and of unbatched messages
+    `batch` is the number of messages in each entry. What follows the message id in a command (say, the redelivery
+    count) has to be the same throughout a run. The checksum of every batch is proved, and of unbatched messages
     that of the first frame of each run, whose index on the tape proves the rest.
     """
 
