@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -64,6 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure the rows that were asked for and print the table."""
     options = parser().parse_args(arguments)
     started = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the brokers are stopped on the way out
     with tempfile.TemporaryDirectory(prefix="bench-", dir=choose_folder(options.dir)) as name:
         folder = Path(name)
         arena = _arena(options, folder)

@@ -91,6 +91,7 @@ class Row:
     rival_us: float | None = None
     load_us: float | None = None
     spread: float | None = None
+    rival_spread: float | None = None
     notes: list[str] = field(default_factory=list)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
 
@@ -113,6 +114,7 @@ class Run:
     backlog: Load | None = None
     kind: str = ""
     topics: int = 1
+    timeout_s: float | None = None
 
 
 @dataclass
@@ -183,16 +185,17 @@ class Arena:
     def sample(self, broker: Broker, run: Run) -> Sample:
         """Run once on a topic of its own."""
         topic = f"bench-{time.time_ns()}"
-        base = ["--topic", topic, "--timeout", self.timeout_s, "--n", run.messages, *run.shared]
+        limit = run.timeout_s or self.timeout_s
+        base = ["--topic", topic, "--timeout", limit, "--n", run.messages, *run.shared]
         try:
             if run.kind:
                 self._subscribe(broker, topic, run)
             if run.backlog is not None:
-                reply = self._together(broker, [run.backlog], base, None)
+                reply = _together(broker, limit, [run.backlog], base)
                 if reply["errors"]:
                     return _sample(run, reply, None)
             before: list[float | None] = []
-            reply = self._together(broker, run.loads, base, lambda: before.append(broker.cpu_s()))
+            reply = _together(broker, limit, run.loads, base, lambda: before.append(broker.cpu_s()))
         except (BrokerError, OSError) as error:
             return _sample(run, {"errors": [str(error)], "parts": {}}, None)
         after = broker.cpu_s()
@@ -205,13 +208,16 @@ class Arena:
                 name = topic if run.topics == 1 else f"{topic}-{number}"
                 session.subscribe(name, "bench", run.kind, number + 1)
 
-    def _together(
-        self, broker: Broker, loads: Sequence[Load], base: list[object], at_start: Callable[[], None] | None
-    ) -> Reply:
-        address, limit = broker.address, self.timeout_s
-        return together(
-            [LoadProcess(load.operation, address, [*base, *load.options], limit) for load in loads], at_start
-        )
+
+def _together(
+    broker: Broker,
+    limit_s: float,
+    loads: Sequence[Load],
+    base: list[object],
+    at_start: Callable[[], None] | None = None,
+) -> Reply:
+    processes = [LoadProcess(load.operation, broker.address, [*base, *load.options], limit_s) for load in loads]
+    return together(processes, at_start)
 
 
 def _sample(run: Run, reply: Reply, broker_s: float | None) -> Sample:

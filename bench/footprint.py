@@ -20,6 +20,7 @@ LATENCY_SYNCS = 3
 STARTS = 5
 SETTLE_S = 1.0
 BACKLOG_MESSAGES = 1_000_000
+BACKLOG_TIMEOUT_S = 60.0
 TOPICS = 10_000
 TOPICS_TIMEOUT_S = 60.0
 
@@ -94,7 +95,7 @@ def backlog(arena: Arena) -> Row:
     """Weigh each broker with a million messages that one subscription has not consumed."""
     say(f"a backlog of {BACKLOG_MESSAGES:,} messages ...")
     row = Row("backlog", f"memory with a backlog of {BACKLOG_MESSAGES // 10**6} M messages", "MB")
-    run = Run(BACKLOG_MESSAGES, (Load("publish", ("--timeout", 60)),), kind="shared")
+    run = Run(BACKLOG_MESSAGES, (Load("publish"),), kind="shared", timeout_s=BACKLOG_TIMEOUT_S)
     for broker in arena.brokers:
         if not broker.command:
             continue

@@ -56,7 +56,7 @@ def numbered(topic: str, topics: int) -> list[str]:
 class Publisher:
     """One connection: what it has sent, what was answered, and the logs of both."""
 
-    def __init__(self, plan: PublishPlan, prepared: Prepared, session: Session, window: int) -> None:
+    def __init__(self, prepared: Prepared, session: Session, window: int) -> None:
         self._prepared = prepared
         self._session = session
         self._window = window
@@ -106,6 +106,14 @@ class Publisher:
         elif self.receipts.feed(received):
             self.answered_log.append((self.receipts.count, time.monotonic()))
 
+    def close(self) -> None:
+        """Drop the connection."""
+        self._session.close()
+
+    def receipt_errors(self) -> list[str]:
+        """Compare the receipts with the sends, once all is over."""
+        return receipt_errors(bytes(self.receipts.tape), self._prepared.receipts)
+
     def latencies_s(self, samples: int) -> list[float]:
         """Return the time from send to receipt of evenly chosen entries; the logs bound it, in order of arrival."""
         sent, answered = [item[0] for item in self.sent_log], [item[0] for item in self.answered_log]
@@ -127,13 +135,15 @@ def run_publish(plan: PublishPlan) -> Report:
     except (OSError, wire.BadFrameError) as error:
         problem = f"connection lost: {error}"
     watch.stop()
+    for publisher in publishers:
+        publisher.close()
     errors = [problem] if problem else []
     done = 0
     latencies: list[float] = []
     for publisher in publishers:
         done += publisher.receipts.count
         errors += publisher.errors[:3]
-        errors += [] if problem else receipt_errors(bytes(publisher.receipts.tape), publisher._prepared.receipts)
+        errors += [] if problem else publisher.receipt_errors()
         latencies += publisher.latencies_s(max(20, LATENCY_SAMPLES // plan.connections))
     messages = done * plan.batch
     return {
@@ -161,7 +171,7 @@ def _open(plan: PublishPlan) -> list[Publisher]:
         session = Session(plan.address, plan.timeout_s)
         for producer, topic in enumerate(plan.topic_names(), 1):
             session.open_producer(topic, producer, name)
-        publishers.append(Publisher(plan, prepared, session, window))
+        publishers.append(Publisher(prepared, session, window))
     return publishers
 
 

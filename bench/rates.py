@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bench import wire
 from bench.arena import Arena, Contender, Load, Row, Run, say
 from bench.disk import sync_loop
 from bench.frames import Load as Frames
 from bench.frames import prepare
 from bench.stats import Goal, ratio, verdict
 
-SIZE_BYTES = 100
 BATCH = 100
 BATCH_WINDOW = 500
 KEYS = 1000
 KEY_CONSUMERS = 4
 MANY = 64
 
-BatchOptions = ("--batch", BATCH)
+BATCH_OPTIONS = ("--batch", BATCH)
 
 
 def rate_row(
@@ -36,6 +34,7 @@ def rate_row(
         row.notes += [f"{contender.broker.name}: {note}" for note in _notes(contender)]
         if contender.broker is arena.rival:
             row.rival, row.rival_us = contender.rate(), contender.broker_us()
+            row.rival_spread = contender.spread()
         elif contender.broker is arena.pulsar:
             row.pulsar = contender.rate()
     if row.rival is None and arena.rival is not None and fallback is not None:
@@ -79,13 +78,13 @@ def publish(arena: Arena) -> Row:
 
 def consume(arena: Arena) -> Row:
     """Consume and acknowledge a backlog on a Shared subscription."""
-    run = Run(arena.size(300_000, 60_000), (Load("consume"),), backlog=Load("publish"), kind="shared")
+    run = Run(arena.size(300_000, 100_000), (Load("consume"),), backlog=Load("publish"), kind="shared")
     return rate_row(arena, "consume", "consume + ack, Shared", run, at_least(2.0))
 
 
 def both(arena: Arena) -> Row:
     """Publish, consume and acknowledge at once."""
-    run = Run(arena.size(300_000, 60_000), (Load("consume"), Load("publish")), kind="shared")
+    run = Run(arena.size(300_000, 100_000), (Load("consume"), Load("publish")), kind="shared")
     return rate_row(arena, "both", "publish and consume at once", run, at_least(1.8))
 
 
@@ -93,7 +92,7 @@ def key_shared(arena: Arena) -> Row:
     """Consume and acknowledge a keyed backlog with several Key_Shared consumers."""
     options = ("--type", "key_shared", "--connections", KEY_CONSUMERS)
     run = Run(
-        arena.size(300_000, 60_000),
+        arena.size(300_000, 100_000),
         (Load("consume", options),),
         ("--keys", KEYS),
         backlog=Load("publish"),
@@ -113,7 +112,7 @@ def key_shared(arena: Arena) -> Row:
 def publish_batch(arena: Arena) -> Row:
     """Publish in batches; the disk alone, with the same bytes, is the other yardstick."""
     messages = arena.size(2_000_000, 500_000)
-    bytes_each = prepare(Frames(BATCH, size=SIZE_BYTES, batch=BATCH)).stride
+    bytes_each = prepare(Frames(BATCH, batch=BATCH)).stride
     half = BATCH_WINDOW // 2
     bare = sync_loop(arena.folder, bytes_each * half, max(1, messages // BATCH // half))
     disk_rate = bare.bytes_per_s / bytes_each * BATCH
@@ -126,7 +125,7 @@ def publish_batch(arena: Arena) -> Row:
         own_disk = Goal("0.7 of bare loop", ratio(row.ours, disk_rate), at_least=0.7)
         return [*at_least(0.3)(row), own_disk]
 
-    run = Run(messages, (Load("publish", ("--window", BATCH_WINDOW)),), BatchOptions)
+    run = Run(messages, (Load("publish", ("--window", BATCH_WINDOW)),), BATCH_OPTIONS)
     return rate_row(arena, "publish_batch", f"publish, batches of {BATCH}", run, goals)
 
 
@@ -139,7 +138,7 @@ def consume_batch(arena: Arena) -> Row:
         return [goal, rival]
 
     backlog = Load("publish", ("--window", BATCH_WINDOW))
-    run = Run(arena.size(2_000_000, 500_000), (Load("consume"),), BatchOptions, backlog, "shared")
+    run = Run(arena.size(2_000_000, 500_000), (Load("consume"),), BATCH_OPTIONS, backlog, "shared")
     return rate_row(arena, "consume_batch", f"consume, batches of {BATCH}", run, goals)
 
 
@@ -170,9 +169,3 @@ def growth(arena: Arena, operation: str, what: str) -> Row:
     if one is not None and many is not None:
         row.notes.append(f"{one:.2f} us with 1, {many:.2f} us with {MANY}")
     return row
-
-
-def protocol_checks() -> None:
-    """Fail early where the numbers of a row cannot be sent."""
-    assert MANY <= 126
-    assert set(wire.SUBSCRIPTION_TYPES) >= {"shared", "key_shared"}

@@ -43,7 +43,7 @@ def render(rows: Sequence[Row], with_pulsar: bool) -> str:
         values = [row.title, figure(row.ours, row.unit), figure(row.rival, row.unit)]
         values += [figure(row.pulsar, row.unit)] if with_pulsar else []
         values += [number(row.ratio), row.target or EMPTY, row.verdict, number(row.broker_us), number(row.load_us)]
-        values.append(EMPTY if row.spread is None else f"{row.spread:.0%}")
+        values.append(_spreads(row))
         lines.append(values)
     out = _aligned(lines)
     missed = [row.title for row in rows if row.verdict == MISSED]
@@ -51,6 +51,12 @@ def render(rows: Sequence[Row], with_pulsar: bool) -> str:
     out.append(f"{len(missed)} missed: {'; '.join(missed)}" if missed else "No target missed.")
     out += [f"- {row.title}: {note}" for row in rows for note in row.notes]
     return "\n".join(out) + "\n"
+
+
+def _spreads(row: Row) -> str:
+    """Write how far the runs lie apart, ours and the rival's."""
+    spreads = [EMPTY if value is None else f"{value:.0%}" for value in (row.spread, row.rival_spread)]
+    return EMPTY if spreads == [EMPTY, EMPTY] else ", ".join(spreads)
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:
