@@ -114,16 +114,17 @@ def publish_batch(arena: Arena) -> Row:
     messages = arena.size(2_000_000, 500_000)
     bytes_each = prepare(Frames(BATCH, batch=BATCH)).stride
     half = BATCH_WINDOW // 2
-    bare = sync_loop(arena.folder, bytes_each * half, max(1, messages // BATCH // half))
-    disk_rate = bare.bytes_per_s / bytes_each * BATCH
+    bare = [sync_loop(arena.folder, bytes_each * half, messages // BATCH // half)]
 
     def goals(row: Row) -> list[Goal]:
+        bare.append(sync_loop(arena.folder, bytes_each * half, messages // BATCH // half))
+        disk_rate = sum(run.bytes_per_s for run in bare) / len(bare) / bytes_each * BATCH
+        share = ratio(row.ours, disk_rate)
         row.notes.append(
-            f"the bare loop writes {half} batches a sync at {disk_rate / 1e6:.2f} M msg/s,"
-            f" one sync in {bare.median_ms:.2f} ms; ours is {(row.ours or 0.0) / disk_rate:.2f} of it"
+            f"the bare loop, before and after, writes {half} batches a sync at {disk_rate / 1e6:.2f} M msg/s,"
+            f" one sync in {bare[0].median_ms:.2f} and {bare[1].median_ms:.2f} ms; ours is {share or 0.0:.2f} of it"
         )
-        own_disk = Goal("0.7 of bare loop", ratio(row.ours, disk_rate), at_least=0.7)
-        return [*at_least(0.3)(row), own_disk]
+        return [*at_least(0.3)(row), Goal("0.7 of bare loop", share, at_least=0.7)]
 
     run = Run(messages, (Load("publish", ("--window", BATCH_WINDOW)),), BATCH_OPTIONS)
     return rate_row(arena, "publish_batch", f"publish, batches of {BATCH}", run, goals)
