@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -81,7 +82,10 @@ def main(arguments: list[str] | None = None) -> int:
     facts["seconds"] = time.monotonic() - started
     sync = f"one synced write of 256 bytes takes {facts['small_sync_ms']:.3f} ms"
     mode = "quick" if options.quick else "full"
-    sys.stdout.write(f"{facts['cores']} cores, Python {facts['python']}, {sync}; {mode}, {facts['seconds']:.0f} s\n\n")
+    busy = f"load average {os.getloadavg()[0]:.1f} after, {facts['load_average']:.1f} before"
+    sys.stdout.write(
+        f"{facts['cores']} cores ({busy}), Python {facts['python']}, {sync}; {mode}, {facts['seconds']:.0f} s\n\n"
+    )
     sys.stdout.write(render(rows, arena.pulsar is not None))
     if options.json:
         write_json(options.json, rows, facts)

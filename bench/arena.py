@@ -83,6 +83,7 @@ class Row:
     unit: str
     ours: float | None = None
     rival: float | None = None
+    rival_mark: str = ""
     pulsar: float | None = None
     ratio: float | None = None
     target: str = ""

@@ -171,7 +171,7 @@ def run_consume(plan: ConsumePlan) -> Report:
     watch = Stopwatch()
     notes: list[str] = []
     try:
-        problem = _take_all(loop, consumers, expected, watch.started + plan.timeout_s)
+        problem = _take_all(loop, consumers, expected, plan.timeout_s)
         if not problem:
             notes = _barrier(loop, consumers)
     except (OSError, wire.BadFrameError) as error:
@@ -204,7 +204,8 @@ def run_consume(plan: ConsumePlan) -> Report:
     }
 
 
-def _take_all(loop: Loop, consumers: list[Consumer], expected: int, deadline: float) -> str:
+def _take_all(loop: Loop, consumers: list[Consumer], expected: int, limit_s: float) -> str:
+    deadline = time.monotonic() + limit_s
     for consumer in consumers:
         consumer.first_permits()
         loop.flush(consumer)
@@ -214,7 +215,8 @@ def _take_all(loop: Loop, consumers: list[Consumer], expected: int, deadline: fl
             return "stopped by an error"
         if not loop.turn(deadline):
             silent = deadline - loop.last_delivery
-            return f"no answer for {silent:.0f} s with {loop.entries} of {expected} entries delivered"
+            limit = f"no answer in {limit_s:g} s"
+            return f"{limit}: {loop.entries} of {expected} entries delivered, the last {silent:.1f} s before the end"
     return ""
 
 

@@ -131,7 +131,7 @@ def run_publish(plan: PublishPlan) -> Report:
     wait_for_go(plan.gate)
     watch = Stopwatch()
     try:
-        problem = _drive(publishers, watch.started + plan.timeout_s)
+        problem = _drive(publishers, plan.timeout_s)
     except (OSError, wire.BadFrameError) as error:
         problem = f"connection lost: {error}"
     watch.stop()
@@ -175,8 +175,9 @@ def _open(plan: PublishPlan) -> list[Publisher]:
     return publishers
 
 
-def _drive(publishers: list[Publisher], deadline: float) -> str:
+def _drive(publishers: list[Publisher], limit_s: float) -> str:
     """Turn the loop until every receipt is there; return what went wrong, if anything."""
+    deadline = time.monotonic() + limit_s
     poll = select.poll()
     by_fileno = {publisher.fileno: publisher for publisher in publishers}
     waiting: dict[int, bool] = {}
@@ -188,7 +189,7 @@ def _drive(publishers: list[Publisher], deadline: float) -> str:
         ready = poll.poll(max(0.0, left) * 1e3) if left > 0 else []
         if not ready:
             done = sum(publisher.receipts.count for publisher in publishers)
-            return f"time limit reached with {done} of {sum(item.entries for item in publishers)} receipts"
+            return f"no answer in {limit_s:g} s: {done} of {sum(item.entries for item in publishers)} receipts"
         for fileno, event in ready:
             publisher = by_fileno[fileno]
             if event & ~select.POLLOUT:

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.arena import Arena, Contender, Load, Row, Run, say
+from bench.brokers import Broker
 from bench.disk import sync_loop
 from bench.frames import Load as Frames
 from bench.frames import prepare
 from bench.stats import Goal, ratio, verdict
+from bench.table import figure
 
 BATCH = 100
 BATCH_WINDOW = 500
 KEYS = 1000
 KEY_CONSUMERS = 4
+KEY_SMALL = 20_000
 MANY = 64
 
 BATCH_OPTIONS = ("--batch", BATCH)
 
 
 def rate_row(
-    arena: Arena, key: str, title: str, run: Run, goals: Callable[[Row], list[Goal]], fallback: Run | None = None
+    arena: Arena,
+    key: str,
+    title: str,
+    run: Run,
+    goals: Callable[[Row], list[Goal]],
+    kinder: dict[str, Run] | None = None,
 ) -> Row:
-    """Compare all contenders in one run; where the rival does not come through it may try a kinder one."""
+    """Compare all contenders in one run; where the rival does not come through, its best of kinder ones counts."""
     say(f"{title} ...")
     row = Row(key, title, "rate")
     contenders = arena.compare(run)
@@ -37,23 +45,27 @@ def rate_row(
             row.rival_spread = contender.spread()
         elif contender.broker is arena.pulsar:
             row.pulsar = contender.rate()
-    if row.rival is None and arena.rival is not None and fallback is not None:
-        row.rival = _second_try(arena, row, fallback)
+    if row.rival is None and arena.rival is not None and kinder:
+        _kinder_tries(arena, arena.rival, row, kinder)
     row.ratio = ratio(row.ours, row.rival)
     wanted = goals(row)
     row.target, row.verdict = " or ".join(goal.text for goal in wanted), verdict(wanted)
     return row
 
 
-def _second_try(arena: Arena, row: Row, fallback: Run) -> float | None:
-    assert arena.rival is not None
-    with arena.started([arena.rival]) as (again,):
-        if not again.failure:
-            again.samples.append(arena.sample(again.broker, fallback))
-    if again.good:
-        row.notes.append(f"{again.broker.name}: compared with its rate with one consumer")
-        say(f"  {again.broker.name} with one consumer: {again.good[0].rate:,.0f} msg/s")
-    return again.rate()
+def _kinder_tries(arena: Arena, rival: Broker, row: Row, kinder: dict[str, Run]) -> None:
+    """Give a rival that failed easier tasks of the same kind, and compare with the best it reaches in any of them."""
+    for name, run in kinder.items():
+        with arena.started([rival]) as (again,):
+            if not again.failure:
+                again.samples = [arena.sample(rival, run) for _ in range(arena.rounds)]
+        rate = again.rate()
+        say(f"  {rival.name}, {name}: {'no answer' if rate is None else f'{rate:,.0f} msg/s'}")
+        row.notes.append(f"{rival.name}, {name}: {figure(rate, 'rate')}")
+        row.samples[f"{rival.name}, {name}"] = again.samples
+        if rate is not None and rate > (row.rival or 0.0):
+            row.rival, row.rival_mark, row.rival_us = rate, name, again.broker_us()
+            row.rival_spread = again.spread()
 
 
 def note_failures(row: Row, contenders: list[Contender]) -> None:
@@ -98,15 +110,15 @@ def key_shared(arena: Arena) -> Row:
         backlog=Load("publish"),
         kind="key_shared",
     )
-    alone = Run(
-        arena.size(100_000, 60_000),
-        (Load("consume", ("--type", "key_shared")),),
-        ("--keys", KEYS),
-        backlog=Load("publish"),
-        kind="key_shared",
-    )
+    shared, backlog = ("--keys", KEYS), Load("publish")
+    small = Load("consume", (*options, "--queue", KEY_SMALL))
+    alone = Load("consume", ("--type", "key_shared"))
+    kinder = {
+        f"{KEY_SMALL:,} messages": Run(KEY_SMALL, (small,), shared, backlog, "key_shared"),
+        "1 consumer": Run(arena.size(300_000, 100_000), (alone,), shared, backlog, "key_shared"),
+    }
     title = f"Key_Shared, {KEYS:,} keys, {KEY_CONSUMERS} consumers"
-    return rate_row(arena, "key_shared", title, run, at_least(1.5), alone)
+    return rate_row(arena, "key_shared", title, run, at_least(1.5), kinder)
 
 
 def publish_batch(arena: Arena) -> Row:

@@ -40,7 +40,8 @@ def render(rows: Sequence[Row], with_pulsar: bool) -> str:
     head += ["ratio", "target", "", "broker us/msg", "load us/msg", "spread"]
     lines = [head]
     for row in rows:
-        values = [row.title, figure(row.ours, row.unit), figure(row.rival, row.unit)]
+        rival = figure(row.rival, row.unit) + (f" ({row.rival_mark})" if row.rival_mark else "")
+        values = [row.title, figure(row.ours, row.unit), rival]
         values += [figure(row.pulsar, row.unit)] if with_pulsar else []
         values += [number(row.ratio), row.target or EMPTY, row.verdict, number(row.broker_us), number(row.load_us)]
         values.append(_spreads(row))
@@ -75,7 +76,7 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "load_average": os.getloadavg(),
+        "load_average": os.getloadavg()[0],
     }
 
 

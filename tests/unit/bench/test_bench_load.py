@@ -46,7 +46,7 @@ def test_publish_of_batches_counts_messages() -> None:
 
 
 def test_publish_notices_a_lost_receipt() -> None:
-    assert publish(SmallBroker(drop_receipt=17))["errors"] == ["time limit reached with 299 of 300 receipts"]
+    assert publish(SmallBroker(drop_receipt=17))["errors"] == ["no answer in 1 s: 299 of 300 receipts"]
 
 
 def test_publish_reports_a_refusal() -> None:
