@@ -17,8 +17,14 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 MODULES = (
-    "src/magnetar/wire/hot.py",
+    "src/magnetar/wire/acks.py",
+    "src/magnetar/wire/batch.py",
+    "src/magnetar/wire/entry.py",
     "src/magnetar/wire/frames.py",
+    "src/magnetar/wire/hot.py",
+    "src/magnetar/wire/metadata.py",
+    "src/magnetar/wire/replies.py",
+    "src/magnetar/wire/varint.py",
 )
 """Fully typed, without I/O, and where the time goes. Those that do not exist are left out."""
 
