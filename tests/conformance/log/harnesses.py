@@ -1,0 +1,78 @@
+"""The harnesses of the adapters that Magnetar has itself."""
+
+from __future__ import annotations
+
+import random
+
+from magnetar.log.files import FileLog
+from magnetar.log.memory import MemoryLog
+from magnetar.ports.log import LogStore
+from magnetar.testing.disk import FaultDisk
+from magnetar.testing.log_conformance import LogHarness
+
+DIRECTORY = "data/log"
+
+
+class MemoryHarness(LogHarness):
+    """The memory log, completing everything at once."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.dice = random.Random(seed)
+        self.log = MemoryLog(auto=True)
+        self.failures = 0
+
+    def open(self) -> LogStore:
+        self.log = self.log.crash()
+        return self.log
+
+    def cut_power(self, store: LogStore) -> None:
+        assert store is self.log
+
+    def fail_next(self, times: int) -> None:
+        self.log.fail_next(times)
+
+    def damage(self, stream: int, offset: int) -> None:
+        self.log.damage(stream, offset)
+
+
+class FilesHarness(LogHarness):
+    """The log in files, on a disk in memory that loses what it may lose."""
+
+    segment_bytes = 2048
+
+    def __init__(self, seed: int = 0) -> None:
+        self.disk = FaultDisk(seed)
+
+    def open(self) -> LogStore:
+        return FileLog(
+            DIRECTORY,
+            segment_bytes=self.segment_bytes,
+            checkpoint_bytes=4096,
+            index_cache_bytes=2000,
+            compact_bytes_per_second=0,
+            disk=self.disk,
+        )
+
+    def cut_power(self, store: LogStore) -> None:
+        dead, self.disk = self.disk, self.disk.power_cut()
+        store.close()
+        assert not dead.resynced, "a file was synced again after its sync had failed"
+
+    def fail_next(self, times: int) -> None:
+        self.disk.fail("fdatasync", times=times)
+
+    def damage(self, stream: int, offset: int) -> None:
+        head = stream.to_bytes(8, "little") + offset.to_bytes(8, "little")
+        for name in self.disk.listdir(DIRECTORY):
+            path = f"{DIRECTORY}/{name}"
+            fd = self.disk.open(path)
+            at = self.disk.pread(fd, self.disk.size(path), 0).find(head)
+            self.disk.close(fd)
+            if name.endswith(".seg") and at >= 0:
+                self.disk.flip(path, at + len(head) + 2, 3)
+                return
+        raise AssertionError("no such entry")
+
+    @property
+    def healthy(self) -> bool:
+        return self.disk.healthy
