@@ -9,7 +9,7 @@ A harness stands between the suite and the adapter; it knows how to open the sto
 
     TestMineAgainstTheModel = log_machine(MyHarness).TestCase
 
-Waiting is done on ``wake``, never on the clock; a store that does not wake within a minute has failed.
+Waiting is done on ``wake``, never on the clock; a store that does not wake for that long has failed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from magnetar.ports.log import (
 
 __all__ = ["LogConformance", "LogHarness", "Session", "folded"]
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 20.0
 
 
 class LogHarness(abc.ABC):
@@ -90,7 +90,7 @@ class Session:
             assert self._woken.wait(_PATIENCE_SECONDS), f"the store did not wake anybody after {got}"
 
     def settle(self, number: int) -> Event:
-        """Wait until commit ``number`` is decided; what decided it, and answers to reads are kept for later."""
+        """Wait until commit ``number`` is decided; what decided it. Later events are kept for later."""
 
         def decides(event: Event) -> bool:
             if isinstance(event, Committed):
@@ -98,8 +98,9 @@ class Session:
             return isinstance(event, Failed) and event.number <= number
 
         got = self.events(lambda events: any(map(decides, events)))
-        self._kept = [event for event in got if isinstance(event, ReadDone)]
-        return next(event for event in got if decides(event))
+        at = next(place for place, event in enumerate(got) if decides(event))
+        self._kept = [event for event in got[:at] if isinstance(event, ReadDone)] + got[at + 1 :]
+        return got[at]
 
     def commit(self, *records: Record) -> int:
         """Submit and wait until it is durable."""
