@@ -106,10 +106,16 @@ class FaultDisk:
             return not self._faults and self.capacity is None and self._dead_at is None
 
     def heal(self) -> None:
-        """Forget all faults that have not struck."""
+        """Forget all faults that have not struck; a machine that stands still goes on."""
         with self._mutex:
             self._faults.clear()
-            self.capacity = self.short_write_bytes = None
+            self.capacity = self.short_write_bytes = self._dead_at = None
+
+    @property
+    def used(self) -> int:
+        """Bytes of all files."""
+        with self._mutex:
+            return sum(len(node.data) for node in self._names.values())
 
     def stop_after(self, operations: int) -> None:
         """After so many more changing operations the machine stands still: all fail until ``power_cut`` or ``kill``."""

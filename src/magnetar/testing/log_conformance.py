@@ -61,6 +61,12 @@ class LogHarness(abc.ABC):
     def damage(self, stream: int, offset: int) -> None:
         """The bytes of a durable entry are not what they were."""
 
+    def trouble(self, kind: int, amount: int) -> None:  # noqa: B027 - most stores know no other trouble
+        """Bring about one of the store's own faults, whichever ``kind`` and ``amount`` stand for."""
+
+    def relieve(self) -> None:  # noqa: B027
+        """End what ``trouble`` began: reads and clean closes are to work again."""
+
     @property
     def healthy(self) -> bool:
         """Whether nothing is about to fail, so that what is void by now is surely void after a power cut."""
@@ -421,4 +427,3 @@ class LogConformance:
         assert stats.synced_bytes >= 1000
         assert stats.live_bytes >= 1000
         assert stats.disk_bytes >= stats.live_bytes
-

@@ -15,7 +15,19 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from magnetar.ports.log import Append, Committed, Drop, DropStream, Failed, Merge, Put, ReadDone, Record, Recovered, Trim
+from magnetar.ports.log import (
+    Append,
+    Committed,
+    Drop,
+    DropStream,
+    Failed,
+    Merge,
+    Put,
+    ReadDone,
+    Record,
+    Recovered,
+    Trim,
+)
 from magnetar.testing.log_conformance import LogHarness, Session, folded
 
 __all__ = ["log_machine"]
@@ -43,6 +55,8 @@ class _Model:
     next_stream: int = 1
 
     def apply(self, record: Record) -> None:
+        if isinstance(record, Append) and not record.entries:
+            return
         self.next_stream = max(self.next_stream, record.stream + 1)
         if isinstance(record, DropStream):
             self.streams.pop(record.stream, None)
@@ -168,6 +182,11 @@ class LogMachine(RuleBasedStateMachine):
         self._settle()
         self.harness.fail_next(times)
 
+    @rule(kind=st.integers(0, 9), amount=st.integers(0, 40))
+    def trouble(self, kind: int, amount: int) -> None:
+        self._settle()
+        self.harness.trouble(kind, amount)
+
     @precondition(lambda self: self.token is None)
     @rule()
     def begin_checkpoint(self) -> None:
@@ -190,16 +209,24 @@ class LogMachine(RuleBasedStateMachine):
             for key, value in stream.state.items()
         ]
 
+    @precondition(lambda self: self.token is None)
+    @rule()
+    def checkpoint(self) -> None:
+        self._settle()
+        self.session.checkpoint(self._state())
+
     @rule()
     def look(self) -> None:
         self._settle()
+        self.harness.relieve()
         self._compare_entries()
 
     @rule()
     def close_and_open(self) -> None:
         self._settle()
+        self.harness.relieve()
         self.session.close()
-        self._come_back([[]])
+        self._come_back(self._beginnings(self.doubtful))
 
     @rule()
     def cut_power(self) -> None:
@@ -211,7 +238,7 @@ class LogMachine(RuleBasedStateMachine):
     def _beginnings(commits: list[list[Record]]) -> list[list[list[Record]]]:
         return [commits[:count] for count in range(len(commits) + 1)]
 
-    def _come_back(self, possible: list[list[list[Record]]] | list[list[Record]]) -> None:
+    def _come_back(self, possible: list[list[list[Record]]]) -> None:
         """Recover; what is found must be the model after one of the lists of commits that are possible."""
         self.token = None
         self.flying = []
@@ -222,7 +249,7 @@ class LogMachine(RuleBasedStateMachine):
         for commits in possible:
             model = copy.deepcopy(self.model)
             for records in commits:
-                for record in records if isinstance(records, list) else [records]:
+                for record in records:
                     model.apply(record)
             pictures.append(model.picture())
             if pictures[-1] == found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 
 from magnetar.log.files import FileLog
@@ -42,6 +43,7 @@ class FilesHarness(LogHarness):
 
     def __init__(self, seed: int = 0) -> None:
         self.disk = FaultDisk(seed)
+        self.cuts = 0
 
     def open(self) -> LogStore:
         return FileLog(
@@ -54,12 +56,36 @@ class FilesHarness(LogHarness):
         )
 
     def cut_power(self, store: LogStore) -> None:
-        dead, self.disk = self.disk, self.disk.power_cut()
+        self.cuts += 1
+        # Every third time it is only the process that dies.
+        dead, self.disk = self.disk, self.disk.kill() if self.cuts % 3 == 2 else self.disk.power_cut()
         store.close()
         assert not dead.resynced, "a file was synced again after its sync had failed"
 
     def fail_next(self, times: int) -> None:
         self.disk.fail("fdatasync", times=times)
+
+    def trouble(self, kind: int, amount: int) -> None:
+        disk = self.disk
+        if kind < 3:
+            disk.stop_after(amount)
+        elif kind == 3:
+            disk.short_write_bytes = amount + 1
+        elif kind == 4:
+            disk.capacity = disk.used + amount * 100
+        elif kind == 5:
+            disk.fail("write", skip=amount % 3, error=errno.ENOSPC)
+        elif kind == 6:
+            disk.fail("fsync", skip=amount % 5)
+        elif kind == 7:
+            disk.fail("fsync_directory", skip=amount % 5)
+        elif kind == 8:
+            disk.fail("create", skip=amount % 5)
+        else:
+            disk.fail("rename", skip=amount % 3)
+
+    def relieve(self) -> None:
+        self.disk.heal()
 
     def damage(self, stream: int, offset: int) -> None:
         head = stream.to_bytes(8, "little") + offset.to_bytes(8, "little")
