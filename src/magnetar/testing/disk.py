@@ -10,7 +10,8 @@ It keeps apart what was written and what was synced, for the bytes of files as f
     disk.capacity = 100_000         # then ENOSPC, until it is raised
     survivor = disk.power_cut()     # what the next process finds; this disk is dead
 
-After a failed sync the pages count as clean, as on Linux: a second sync of that file succeeds and makes nothing durable.
+After a failed sync the pages count as clean, as on Linux: a second sync of that file succeeds and makes nothing
+durable.
 ``resynced`` lists the files where somebody tried.
 """
 
@@ -121,6 +122,12 @@ class FaultDisk:
         """After so many more changing operations the machine stands still: all fail until ``power_cut`` or ``kill``."""
         with self._mutex:
             self._dead_at = self.operations + operations
+
+    @property
+    def stopped(self) -> bool:
+        """Whether ``stop_after`` has come to its end."""
+        with self._mutex:
+            return self._dead_at is not None and self.operations >= self._dead_at
 
     def flip(self, path: str, position: int, bit: int = 0) -> None:
         """One bit of a file is not what it was."""

@@ -112,8 +112,9 @@ class LogMachine(RuleBasedStateMachine):
         self.open_streams = [1, 2, 3]
         self.word = 0
         self.flying: list[tuple[int, list[Record]]] = []
-        self.doubtful: list[list[Record]] = []
-        """Commits reported as failed while the disk was so bad that a power cut might bring them back."""
+        self.doubtful: list[list[list[Record]]] = []
+        """Commits reported as failed while the store was so bad that a power cut might bring them back; a list for
+        each failure, of which one at most can come back, because what follows a failure begins where it began."""
         self.token: int | None = None
         self.collected: list[tuple[int, bytes, bytes]] = []
 
@@ -162,7 +163,7 @@ class LogMachine(RuleBasedStateMachine):
         elif isinstance(event, Failed):
             assert event.number == self.flying[0][0], "a failure must name the first commit it voids"
             if not self.harness.healthy:
-                self.doubtful.extend(records for _, records in self.flying)
+                self.doubtful.append([records for _, records in self.flying])
             self.flying.clear()
             self.ahead = copy.deepcopy(self.model)
 
@@ -226,17 +227,17 @@ class LogMachine(RuleBasedStateMachine):
         self._settle()
         self.harness.relieve()
         self.session.close()
-        self._come_back(self._beginnings(self.doubtful))
+        self._come_back(self._beginnings(*self.doubtful, []))
 
     @rule()
     def cut_power(self) -> None:
         in_flight = [records for _, records in self.flying]
         self.harness.cut_power(self.session.store)
-        self._come_back([*self._beginnings(self.doubtful), *self._beginnings(in_flight)])
+        self._come_back(self._beginnings(*self.doubtful, in_flight))
 
     @staticmethod
-    def _beginnings(commits: list[list[Record]]) -> list[list[list[Record]]]:
-        return [commits[:count] for count in range(len(commits) + 1)]
+    def _beginnings(*lists: list[list[Record]]) -> list[list[list[Record]]]:
+        return [commits[:count] for commits in lists for count in range(len(commits) + 1)]
 
     def _come_back(self, possible: list[list[list[Record]]]) -> None:
         """Recover; what is found must be the model after one of the lists of commits that are possible."""
@@ -294,5 +295,5 @@ def log_machine(make: Callable[[int], LogHarness]) -> type[LogMachine]:
     class Machine(LogMachine):
         pass
 
-    Machine.make = staticmethod(make)  # type: ignore[assignment]
+    Machine.make = staticmethod(make)
     return Machine

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import random
+from collections.abc import Sequence
+from pathlib import Path
 
 from magnetar.log.files import FileLog
+from magnetar.log.files.disk import OsDisk
 from magnetar.log.memory import MemoryLog
 from magnetar.ports.log import LogStore
 from magnetar.testing.disk import FaultDisk
@@ -102,3 +105,61 @@ class FilesHarness(LogHarness):
     @property
     def healthy(self) -> bool:
         return self.disk.healthy
+
+
+class _FailingDisk(OsDisk):
+    """The real disk, but that its syncs can fail and that it can go away under a log."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.gone = False
+
+    def write(self, fd: int, chunks: Sequence[bytes]) -> int:
+        self._check()
+        return super().write(fd, chunks)
+
+    def fdatasync(self, fd: int) -> None:
+        self._check()
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.EIO, "injected")
+        super().fdatasync(fd)
+
+    def create(self, path: str) -> int:
+        self._check()
+        return super().create(path)
+
+    def _check(self) -> None:
+        if self.gone:
+            raise OSError(errno.EIO, "the disk is gone")
+
+
+class OsHarness(LogHarness):
+    """The log in files on the real disk. Its power cut is a process that dies: what was written stays."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.disk = _FailingDisk()
+
+    def open(self) -> LogStore:
+        self.disk = _FailingDisk()
+        return FileLog(self.directory, segment_bytes=2048, checkpoint_bytes=4096, disk=self.disk)
+
+    def cut_power(self, store: LogStore) -> None:
+        self.disk.gone = True
+        store.close()
+
+    def fail_next(self, times: int) -> None:
+        self.disk.failures = times
+
+    def damage(self, stream: int, offset: int) -> None:
+        head = stream.to_bytes(8, "little") + offset.to_bytes(8, "little")
+        for path in sorted(self.directory.glob("*.seg")):
+            data = bytearray(path.read_bytes())
+            at = data.find(head)
+            if at >= 0:
+                data[at + len(head) + 2] ^= 8
+                with path.open("r+b") as file:
+                    file.write(data)
+                return
+        raise AssertionError("no such entry")
