@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 
 import pulsar
 
 ARRIVES_MS = 10_000
 STAYS_AWAY_MS = 400
-SOON_MS = 50
+SOON_MS = 5
 
 EARLIEST = pulsar.InitialPosition.Earliest
 SHARED = pulsar.ConsumerType.Shared
@@ -70,16 +71,19 @@ def drain(consumers: Iterable[pulsar.Consumer], count: int, *, ack: bool = False
     while sum(map(len, got)) < count:
         before = sum(map(len, got))
         for consumer, mine in zip(listed, got, strict=True):
-            try:
-                message = consumer.receive(SOON_MS)
-            except pulsar.Timeout:
-                continue
-            mine.append(message)
-            if ack:
-                consumer.acknowledge(message)
+            for message in _at_hand(consumer):
+                mine.append(message)
+                if ack:
+                    consumer.acknowledge(message)
         idle_rounds -= sum(map(len, got)) == before
         assert idle_rounds > 0, f"{sum(map(len, got))} of {count} messages came"
     return got
+
+
+def _at_hand(consumer: pulsar.Consumer) -> Iterator[pulsar.Message]:
+    with contextlib.suppress(pulsar.Timeout):
+        while True:
+            yield consumer.receive(SOON_MS)
 
 
 def assert_silent(consumer: pulsar.Consumer) -> None:

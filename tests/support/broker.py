@@ -1,7 +1,7 @@
 """Brokers for black-box tests: one started as a child process, or one that is already there.
 
 `StartedBroker` runs `magnetar standalone` unless the environment variable `MAGNETAR_TEST_COMMAND` gives another command
-with the words {data}, {port} and {http} in it, to which settings are added as `-o key=value`. That is how the tests that
+with the words {data}, {port} and {http} in it, to which settings are added as `-o key=value`. That is how tests that
 restart or configure their broker are proved against another broker that speaks the same protocol.
 """
 
@@ -24,8 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from tests.support.wireclient import WireClient
-from tests.support.wirecodec import ConnectionEndedError, WireError
+from tests.support.wireclient import ConnectionEndedError, WireClient, WireError
 
 START_SECONDS = 60.0
 STOP_SECONDS = 20.0
