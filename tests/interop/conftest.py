@@ -43,6 +43,7 @@ def own_broker(request: pytest.FixtureRequest) -> Iterator[StartedBroker]:
 def topic(request: pytest.FixtureRequest) -> str:
     """A topic name nobody else uses, which still tells the test it belongs to."""
     readable = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    readable = readable.replace("partition", "part")  # a name with "-partition-" in it is that of a partition
     return f"persistent://public/default/{readable}-{secrets.token_hex(4)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 
 import pulsar
@@ -61,6 +62,11 @@ def receive_all(consumer: pulsar.Consumer, count: int, *, ack: bool = False) -> 
 def payloads(messages: Iterable[pulsar.Message]) -> list[bytes]:
     """What the messages hold."""
     return [message.data() for message in messages]
+
+
+def together(got: Iterable[Iterable[pulsar.Message]]) -> list[bytes]:
+    """What all consumers got, sorted."""
+    return sorted(payloads(itertools.chain.from_iterable(got)))
 
 
 def drain(consumers: Iterable[pulsar.Consumer], count: int, *, ack: bool = False) -> list[list[pulsar.Message]]:
