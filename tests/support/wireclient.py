@@ -71,6 +71,7 @@ class WireClient:
         self.pending: deque[Frame] = deque()
         self._buffer = bytearray()
         self._request_ids = itertools.count(1)
+        self._looked_up: set[str] = set()
 
     @classmethod
     def open(cls, service_url: str, wait_seconds: float = WAIT_SECONDS) -> WireClient:
@@ -206,6 +207,12 @@ class WireClient:
         """Ask who serves a topic."""
         return self.request(Command.LOOKUP, {1: topic}).fields
 
+    def _prepare(self, topic: str) -> None:
+        """Look a topic up before its first use, as every client does; some brokers insist on it."""
+        if topic not in self._looked_up:
+            self.lookup(topic)
+            self._looked_up.add(topic)
+
     def partitions(self, topic: str, *, create: bool = True) -> int:
         """Ask for the number of partitions, 0 for a topic without."""
         return self.request(Command.PARTITIONS, {1: topic, 6: int(create)}).fields.num(1)
@@ -228,6 +235,7 @@ class WireClient:
         initial_subscription: str | None = None,
     ) -> int:
         """Ask for a producer without waiting; gives the request id."""
+        self._prepare(topic)
         request_id = next(self._request_ids)
         self.send_command(
             Command.PRODUCER,
@@ -336,6 +344,7 @@ class WireClient:
         create_topic: bool = True,
     ) -> Fields:
         """Subscribe; a new subscription begins at the earliest message unless told otherwise."""
+        self._prepare(topic)
         described: dict[int, Value] = {
             1: topic,
             2: subscription,
