@@ -64,6 +64,9 @@ class Topic:
         self.messages_in: int = 0
         self.bytes_in: int = 0
         self.entries_in: int = 0
+        self.messages_out_gone: int = 0
+        self.bytes_out_gone: int = 0
+        """What was sent on subscriptions that are gone, so that totals never fall."""
         self.chunked: bool = False
         self.last_publish_ms: int = 0
         self.deduplicated: int = 0
@@ -270,6 +273,9 @@ class Topic:
         if not subscription.durable and not subscription.consumers:
             self.subscriptions.pop(subscription.name, None)
             subscription.deleted = True
+            self.messages_out_gone += subscription.messages_out
+            self.bytes_out_gone += subscription.bytes_out
+            subscription.messages_out = subscription.bytes_out = 0
 
     def consumers(self) -> list[Consumer]:
         return [consumer for sub in self.subscriptions.values() for consumer in sub.consumers]
