@@ -23,7 +23,7 @@ from magnetar.log.files.checkpoint import (
 )
 from magnetar.log.files.disk import Disk
 from magnetar.log.files.index import SegmentIndex
-from magnetar.log.files.records import COMMIT, ENTRY, ENTRY_HEAD_BYTES, decode_state
+from magnetar.log.files.records import COMMIT, ENTRY, ENTRY_HEAD_BYTES, Entries, decode_entry, decode_state
 from magnetar.log.files.segment import (
     HEADER_BYTES,
     Damage,
@@ -213,7 +213,9 @@ class Recovery:
             if newest:
                 scan.find_proven()
             for found in scan:
-                if isinstance(found, Damage):
+                if isinstance(found, Entries):
+                    self._entries(segment, found)
+                elif isinstance(found, Damage):
                     self._damaged(segment, name, found)
                 else:
                     self._apply(segment, *found)
@@ -244,11 +246,7 @@ class Recovery:
         segment.index = None
 
     def _apply(self, segment: Segment, position: int, record: bytes) -> None:
-        kind = record[8]
-        if kind == ENTRY:
-            self._entry(segment, position, record)
-            return
-        if kind == COMMIT:
+        if record[8] == COMMIT:
             return
         try:
             found = decode_state(record)
@@ -271,17 +269,19 @@ class Recovery:
         else:
             assert not isinstance(found, Append)
 
-    def _entry(self, segment: Segment, position: int, record: bytes) -> None:
-        number, offset = entry_place(record)
+    def _entries(self, segment: Segment, found: Entries) -> None:
+        """Add entries. The checkpoint may know better already: that they were trimmed, and how far the stream goes."""
+        number, offset, lengths = found.stream, found.offset, found.lengths
         self._next_stream = max(self._next_stream, number + 1)
-        length = len(record) - ENTRY_HEAD_BYTES
         assert segment.index is not None
-        segment.index.add_one(number, offset, position, length)
+        segment.index.add(number, offset, found.position, lengths)
         stream = self._table.make(number)
-        end = stream.end
-        if offset >= stream.first and (not stream.extents or offset >= stream.extents[-1].end):
-            self._table.append(number, segment.number, offset, 1, length)
-        stream.end = max(end, offset + 1)
+        known_end = stream.end
+        end = offset + len(lengths) - 1
+        start = max(offset, stream.first, stream.extents[-1].end if stream.extents else 0)
+        if start < end:
+            self._table.append(number, segment.number, start, end - start, sum(lengths[1 + start - offset :]))
+        stream.end = max(known_end, end)
 
     def _damaged(self, segment: Segment, name: str, found: Damage) -> None:
         """Note it. If the record still says that it is the next entry of its stream, its place is kept."""
@@ -290,7 +290,7 @@ class Recovery:
             number, offset = entry_place(found.record)
             stream = self._table.streams.get(number)
             if stream is not None and stream.extents and stream.extents[-1].end == offset:
-                self._entry(segment, found.position, found.record)
+                self._entries(segment, decode_entry(found.position, found.record))
                 note += f"; entry {offset} of stream {number} is damaged"
         self._notes.append(note)
 
