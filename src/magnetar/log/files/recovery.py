@@ -4,13 +4,16 @@ The newest checkpoint that can be read says where all entries before its start a
 from its start on are replayed over it. Without any checkpoint everything is replayed. The headers are followed from the
 newest segment back, because each one says how much of the segment before it counts.
 
-Only the newest segment can have a torn tail. It is cut at the end of its last whole commit, and synced, before anything
-is built on what it holds. New commits always go to a new segment.
+Only the newest segment can have a torn tail, and only it can hold commits of which nobody knows whether they were
+synced. They may even be there because a sync failed: then they are in the kernel's memory and nowhere else, and a sync
+of this file would be one that is never to be repeated. So if there are such commits, the segment is copied to its next
+generation up to the end of the last whole one, and the copy is synced. New commits always go to a new segment.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from dataclasses import dataclass, field
 
@@ -21,6 +24,7 @@ from magnetar.log.files.checkpoint import (
     parse_checkpoint_name,
     start_of_checkpoint,
 )
+from magnetar.log.files.compaction import copy_segment
 from magnetar.log.files.disk import Disk
 from magnetar.log.files.index import SegmentIndex
 from magnetar.log.files.records import COMMIT, ENTRY, ENTRY_HEAD_BYTES, Entries, decode_entry, decode_state
@@ -207,12 +211,15 @@ class Recovery:
     def _replay(self, link: _Link, newest: bool) -> Segment:
         name = segment_name(link.number, link.generation)
         path = self._path(name)
-        scan = Scan(self._disk, path, link.limit, 0 if newest else self._disk.size(path))
+        unsure = newest and not link.generation
+        scan = Scan(self._disk, path, link.limit, 0 if unsure else self._disk.size(path))
+        proven = scan.find_proven() if unsure else scan.size
         segment = Segment(link.number, link.generation, HEADER_BYTES, sealed=True, index=SegmentIndex())
+        doubtful = False
         try:
-            if newest:
-                scan.find_proven()
             for found in scan:
+                position = found[0] if isinstance(found, tuple) else found.position
+                doubtful = doubtful or position >= proven
                 if isinstance(found, Entries):
                     self._entries(segment, found)
                 elif isinstance(found, Damage):
@@ -223,15 +230,32 @@ class Recovery:
             torn = scan.torn
         finally:
             scan.close()
-        if newest:
-            if torn is not None and segment.valid < scan.size:
-                self._notes.append(
-                    f"{name} ends in a commit that was not finished: cut at byte {segment.valid}, "
-                    f"{scan.size - segment.valid} bytes dropped"
-                )
-            self._disk.truncate(path, segment.valid, sync=True)
+        if newest and torn is not None and segment.valid < scan.size:
+            self._notes.append(
+                f"{name} ends in a commit that was not finished: cut at byte {segment.valid}, "
+                f"{scan.size - segment.valid} bytes dropped"
+            )
+        if doubtful:
+            self._renew(segment)
+        elif segment.valid < scan.size and newest:
+            self._disk.truncate(path, segment.valid, sync=False)
         self._store_index(segment)
         return segment
+
+    def _renew(self, segment: Segment) -> None:
+        """Copy the segment to a file whose sync can be trusted; on a full disk that of the old one must do."""
+        old = self._path(segment_name(segment.number, segment.generation))
+        try:
+            copy_segment(self._disk, self._directory, segment.number, segment.generation, segment.valid)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._notes.append(f"{old} could not be copied, the disk is full; it was synced where it is")
+            self._disk.truncate(old, segment.valid, sync=True)
+        else:
+            self._unlink(segment_name(segment.number, segment.generation))
+            self._unlink(sidecar_name(segment.number, segment.generation))
+            segment.generation += 1
 
     def _store_index(self, segment: Segment) -> None:
         """Put the index beside its segment, so that it need not stay in memory; on a full disk it stays."""

@@ -179,7 +179,8 @@ class Writer:
                 self._open_next()
             size = self._write(group)
             self._disk.fdatasync(self._fd)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - a thread of the log must not die
+            _log.exception("the log in %s could not make commit %d durable", self._directory, first.number)
             self._abandon(first, error)
             return
         self._valid += size
@@ -231,8 +232,7 @@ class Writer:
         self._number = number
         self._valid = HEADER_BYTES
 
-    def _abandon(self, first: Commit, error: OSError) -> None:
-        _log.error("the log in %s could not make commit %d durable: %s", self._directory, first.number, error)
+    def _abandon(self, first: Commit, error: Exception) -> None:
         self._failed_epoch = first.epoch
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
