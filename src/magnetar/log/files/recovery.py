@@ -71,6 +71,8 @@ class Found:
     checkpoints: list[tuple[int, int]]
     """Number and start of the checkpoints kept, oldest first."""
     next_checkpoint: int = 1
+    replayed_bytes: int = 0
+    """They count for when the next checkpoint is due, or a broker that crashes often would never write one."""
 
 
 @dataclass(slots=True)
@@ -110,8 +112,9 @@ class Recovery:
             segment = self._replay(link, link is links[-1])
             segments[segment.number] = segment
             last = (segment.number, segment.valid)
+        replayed = sum(segments[link.number].valid for link in links)
         number = max(self._highest + 1, checkpoint.start, 1)
-        return Found(self._result(), self._table, segments, (*last, number), kept, next_checkpoint)
+        return Found(self._result(), self._table, segments, (*last, number), kept, next_checkpoint, replayed)
 
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)
