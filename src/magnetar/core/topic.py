@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from magnetar.core.commit import Run
 from magnetar.core.dedup import DUPLICATE, FRESH, Dedup
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
-from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
 from magnetar.core.ledgers import EARLIEST, Ledgers
 from magnetar.core.names import TopicName
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream
-from magnetar.wire.metadata import peek
 from magnetar.wire.replies import send_error, send_receipt
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ class Topic:
         assert dedup is not None
         for k in range(len(batch.entries)):
             sequence, highest, count = batch.sequences[k], batch.highest[k], batch.counts[k]
-            whole = not count & CHUNK or _last_chunk(batch.entries[k])
+            whole = not count & CHUNK or chunk_of(batch.entries[k])[1]
             verdict = dedup.judge(producer.name, sequence, highest, whole)
             if verdict == FRESH:
                 if whole:
@@ -293,9 +292,3 @@ class Topic:
             if sub.durable and sub.acks.floor < floor:
                 floor = sub.acks.floor
         return floor
-
-
-def _last_chunk(entry: bytes) -> bool:
-    """A large message is in the topic when its last chunk is."""
-    metadata = peek(entry)
-    return metadata.chunk_id >= metadata.num_chunks - 1
