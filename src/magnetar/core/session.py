@@ -221,6 +221,7 @@ class Session:
                 consumer = self.consumers.get(ident)
                 if consumer is not None:
                     consumer.acked += 1
+                    consumer.last_acked_ms = self.broker.now_ms
                     consumer.subscription.ack_plain(consumer, ledger, number)
                 return
             self._ack(decode_ack(data, start, stop))
@@ -275,6 +276,7 @@ class Session:
             self.push(ack_response(ack.consumer_id, max(ack.request_id, 0), _NOT_ALLOWED, "no transactions here"))
             return
         consumer.acked += len(ack.ids)
+        consumer.last_acked_ms = self.broker.now_ms
         consumer.subscription.ack(consumer, ack)
         if ack.request_id >= 0:
             ident, request = ack.consumer_id, ack.request_id

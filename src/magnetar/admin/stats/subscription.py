@@ -70,7 +70,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
     found.update(
         consumersAfterMarkDeletePosition={},
         drainingHashesCount=sum(len(rows) for rows in drains.values()),
-        drainingHashesClearedTotal=dispatcher.drained_total if isinstance(dispatcher, KeyShared) else 0,
+        drainingHashesClearedTotal=dispatcher.drains.cleared_total if isinstance(dispatcher, KeyShared) else 0,
         drainingHashesUnackedMessages=sum(count for rows in drains.values() for _, count, _ in rows),
         nonContiguousDeletedMessagesRanges=len(sub.acks.ranges(RANGES_MAX)) if sub.acks.above else 0,
         nonContiguousDeletedMessagesRangesSerializedSize=0,
@@ -107,8 +107,10 @@ def _drains(sub: Subscription) -> Drains:
     dispatcher = sub.dispatcher
     found: Drains = {}
     if isinstance(dispatcher, KeyShared):
-        for slot, drain in sorted(dispatcher.draining.items()):
-            found.setdefault(drain.consumer, []).append((slot, drain.count, drain.blocked))
+        for consumer in sub.consumers:
+            held = dispatcher.drained_by(consumer)
+            if held:
+                found[consumer] = [(slot, held[slot], dispatcher.drains.blocked(slot)) for slot in sorted(held)]
     return found
 
 
