@@ -68,7 +68,7 @@ bench: venv
 	$(BIN)/python -m bench
 
 interop: venv
-	$(BIN)/python -m tests.interop.java
+	$(BIN)/python tools/interop.py
 
 lock:
 	$(PYTHON) tools/lock.py $(UPGRADE)

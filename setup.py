@@ -17,8 +17,36 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 MODULES = (
-    "src/magnetar/wire/hot.py",
+    "src/magnetar/wire/acks.py",
+    "src/magnetar/wire/entry.py",
     "src/magnetar/wire/frames.py",
+    "src/magnetar/wire/hashing.py",
+    "src/magnetar/wire/hot.py",
+    "src/magnetar/wire/metadata.py",
+    "src/magnetar/wire/replies.py",
+    "src/magnetar/wire/varint.py",
+    "src/magnetar/core/ackset.py",
+    "src/magnetar/core/broker.py",
+    "src/magnetar/core/commit.py",
+    "src/magnetar/core/consumer.py",
+    "src/magnetar/core/dedup.py",
+    "src/magnetar/core/entryinfo.py",
+    "src/magnetar/core/failover.py",
+    "src/magnetar/core/ledgers.py",
+    "src/magnetar/core/replay.py",
+    "src/magnetar/core/session.py",
+    "src/magnetar/core/source.py",
+    "src/magnetar/core/subscription.py",
+    "src/magnetar/core/tail.py",
+    "src/magnetar/core/timers.py",
+    "src/magnetar/core/topic.py",
+    "src/magnetar/core/dispatch/base.py",
+    "src/magnetar/core/dispatch/keyshared.py",
+    "src/magnetar/core/dispatch/pending.py",
+    "src/magnetar/core/dispatch/shared.py",
+    "src/magnetar/core/dispatch/single.py",
+    "src/magnetar/core/selector/ring.py",
+    "src/magnetar/core/selector/sticky.py",
 )
 """Fully typed, without I/O, and where the time goes. Those that do not exist are left out."""
 

@@ -41,19 +41,8 @@ def main(arguments: list[str]) -> None:
         for name, what in LOCKS.items():
             lock = ROOT / name
             # uv keeps the versions of the file it writes to, unless it is asked to upgrade.
-            command: list[str | Path] = [
-                python,
-                "-m",
-                "uv",
-                "pip",
-                "compile",
-                *what,
-                *OPTIONS,
-                *arguments,
-                "--output-file",
-                name,
-            ]
-            subprocess.run(command, cwd=ROOT, env=environment, check=True)
+            command: list[str | Path] = [python, "-m", "uv", "pip", "compile", *what, *OPTIONS, *arguments]
+            subprocess.run([*command, "--output-file", name], cwd=ROOT, env=environment, check=True)
             pins = [line for line in lock.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
             lock.write_text(HEAD + "\n".join(pins) + "\n", encoding="utf-8")
 

@@ -130,4 +130,14 @@ def test_the_ratchet_holds_what_is_listed_and_only_goes_down(small_tree: Path) -
     assert tree.read_ratchet(small_tree) == {"src/magnetar/core/topic.py": 270}
     write(small_tree, "src/magnetar/core/topic.py", "x = 1\n")
     tree.lower_ratchet(small_tree)
+    assert tree.read_ratchet(small_tree) == {}
     assert tree.complaints(small_tree) == []
+
+
+def test_a_new_exception_is_admitted_by_name(small_tree: Path) -> None:
+    write(small_tree, "src/magnetar/core/topic.py", function(70))
+    tree.lower_ratchet(small_tree)
+    assert list(tree.rule_sizes(small_tree))
+    tree.lower_ratchet(small_tree, ["src/magnetar/core/topic.py::long"])
+    assert tree.read_ratchet(small_tree) == {"src/magnetar/core/topic.py::long": 70}
+    assert list(tree.rule_sizes(small_tree)) == []

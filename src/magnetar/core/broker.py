@@ -192,18 +192,23 @@ class Broker:
                 if sub.durable:
                     self.commit.cursors.append(sub)
 
+    def may_commit(self) -> bool:
+        """Whether the log can be given something now."""
+        return self.in_flight is None and self.now_ms >= self.hold_until_ms
+
     def take_commit(self) -> Commit | None:
         """What to hand to the log now, or None. The caller reports back with ``committed`` or ``failed``."""
-        if self.in_flight is not None or self.now_ms < self.hold_until_ms:
+        if not self.may_commit():
             return None
+        while not self.commit.records:
+            calls = self.commit.after
+            if not calls:
+                return None
+            self.commit = Commit()
+            for call in calls:
+                call(None)
+            self.end_turn()
         commit = self.commit
-        if not commit.records:
-            if commit.after:
-                self.commit = Commit()
-                for call in commit.after:
-                    call(None)
-                self.end_turn()
-            return None
         if self.counter_dirty:
             self.counter_dirty = False
             commit.records.append(Put(BROKER_STREAM, _COUNTER_KEY, _COUNTER.pack(self.counter)))

@@ -112,6 +112,8 @@ class Pump:
                 task.add_done_callback(self._tasks.discard)
         if self.stopped:
             self.stopped = [connection for connection in self.stopped if not connection.may_read()]
+        if not core.commit.empty() and core.may_commit():
+            self.schedule()
         self._set_timer()
         if self._checkpoint is None and self.log.checkpoint_due():
             self._checkpoint = self.loop.create_task(self.checkpoint())
