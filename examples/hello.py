@@ -2,7 +2,7 @@
 
 import pulsar
 
-client = pulsar.Client("pulsar://localhost:6650")
+client = pulsar.Client("pulsar://localhost:6650", logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Warn))
 consumer = client.subscribe("greetings", subscription_name="me")
 producer = client.create_producer("greetings")
 producer.send(b"hello")
