@@ -1,0 +1,39 @@
+"""The ``magnetar`` command. Each subcommand lives in a module of its own, imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from magnetar import __version__
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "standalone": ("magnetar.cli.standalone", "Run the broker in this terminal."),
+}
+
+
+class _Lazy(click.Group):
+    """A group whose subcommands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(_COMMANDS[cmd_name][0])
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="magnetar")
+def main() -> None:
+    """Magnetar, a message broker that speaks the Apache Pulsar protocol."""

@@ -21,10 +21,10 @@ from typing import Protocol
 
 from magnetar.errors import MetadataFailed
 
-__all__ = ["Change", "MetadataStore", "Versioned", "VersionConflict"]
+__all__ = ["Change", "MetadataStore", "VersionConflict", "Versioned"]
 
 
-class VersionConflict(MetadataFailed):  # noqa: N818
+class VersionConflict(MetadataFailed):
     """The path is not in the version that the writer expected; nothing was changed."""
 
     status = 409

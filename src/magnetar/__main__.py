@@ -1,0 +1,5 @@
+"""``python -m magnetar`` is the ``magnetar`` command."""
+
+from magnetar.cli import main
+
+main()

@@ -1,0 +1,136 @@
+"""Topics come and go: creation on first use, partitions, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, encode_row
+from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.topic import Topic
+from magnetar.errors import NotAllowed, TopicNotFound
+from magnetar.ports.log import DropStream
+
+if TYPE_CHECKING:
+    from magnetar.core.broker import Broker
+
+__all__ = ["create_partitioned", "create_topic", "delete_partitioned", "delete_topic", "may_create", "with_topic"]
+
+Then = Callable[[Topic | None, Exception | None], None]
+Done = Callable[[Exception | None], None]
+
+
+def may_create(broker: Broker, name: TopicName) -> bool:
+    """Whether a topic of this name may come into being by being used."""
+    if not broker.options.auto_create_topics:
+        return False
+    parent = broker.catalog.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}")
+    return parent is None or name.partition < 0 or name.partition < int(parent["partitions"])
+
+
+def with_topic(broker: Broker, text: str, create: bool, then: Then) -> None:
+    """Call ``then`` with the topic, created first when it is missing and ``create`` allows; or with the error."""
+    topic = broker.topics.get(text)
+    if topic is not None:
+        then(topic, None)
+        return
+    name = TopicName(text)
+    full = str(name)
+    topic = broker.topics.get(full)
+    if topic is not None:
+        then(topic, None)
+        return
+    if name.domain != PERSISTENT:
+        raise NotAllowed(f"{full}: this broker serves persistent:// topics only")
+    if broker.catalog.partitions(name):
+        raise NotAllowed(f"{full} is a partitioned topic: use its partitions, {full}-partition-0 and so on")
+    exists = _exists_as_partition(broker, name)
+    if not exists and not (create and may_create(broker, name)):
+        raise TopicNotFound(f"Topic {full} does not exist, and creating it by use is not allowed")
+    create_topic(broker, name, then)
+
+
+def _exists_as_partition(broker: Broker, name: TopicName) -> bool:
+    """A partition of a partitioned topic exists from the moment its parent does."""
+    if name.partition < 0:
+        return False
+    parent = broker.catalog.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}")
+    return parent is not None and name.partition < int(parent["partitions"])
+
+
+def _check_namespace(broker: Broker, name: TopicName) -> None:
+    if name.namespace not in broker.catalog.namespaces:
+        raise TopicNotFound(f"Namespace {name.namespace} does not exist: create it first ({NAMESPACES}...)")
+    most = broker.options.max_topics_per_namespace
+    if most and len(broker.catalog.by_namespace.get(name.namespace, {})) >= most:
+        raise NotAllowed(f"namespace {name.namespace} has its {most} topics (maxTopicsPerNamespace)")
+
+
+def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
+    """Store the topic in the catalogue, then open it."""
+    _check_namespace(broker, name)
+    full = str(name)
+    stream = broker.next_stream
+    broker.next_stream += 1
+
+    def stored(error: Exception | None) -> None:
+        topic = broker.topics.get(full)
+        if topic is None and error is None:
+            topic = Topic(broker, name, stream)
+            broker.topics[full] = topic
+        then(topic, None if topic is not None else error)
+
+    row = encode_row({"stream": stream, "properties": {}})
+    broker.meta_write(TOPICS + name.path, row, True, stored)
+
+
+def create_partitioned(broker: Broker, name: TopicName, partitions: int, create: bool, done: Done) -> None:
+    """Store a partitioned topic, or its new number of partitions; its partitions are created when they are used."""
+    if create:
+        _check_namespace(broker, name)
+    row = dict(broker.catalog.partitioned.get(str(name), {"properties": {}}))
+    row["partitions"] = partitions
+    broker.meta_write(PARTITIONED + name.path, encode_row(row), create, done)
+
+
+def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
+    """Take the topic out of the catalogue, then out of the log; clients are disconnected at once."""
+    topic.deleted = True
+    for producer in list(topic.producers.values()) + list(topic.waiting):
+        producer.session.drop_producer(producer)
+    for sub in list(topic.subscriptions.values()):
+        for consumer in list(sub.consumers):
+            consumer.session.drop_consumer(consumer)
+        sub.deleted = True
+
+    def removed(error: Exception | None) -> None:
+        if error is not None:
+            topic.deleted = False
+            done(error)
+            return
+        broker.topics.pop(str(topic.name), None)
+        broker.commit.records.append(DropStream(topic.stream))
+        broker.when_durable(done)
+
+    broker.meta_write(TOPICS + topic.name.path, None, False, removed)
+
+
+def delete_partitioned(broker: Broker, name: TopicName, done: Done) -> None:
+    """Delete a partitioned topic: the entry first, so that it is gone or not, then its partitions."""
+    partitions = broker.catalog.partitions(name)
+
+    def removed(error: Exception | None) -> None:
+        if error is not None:
+            done(error)
+            return
+        for index in range(partitions):
+            topic = broker.topics.get(str(name.with_partition(index)))
+            if topic is not None:
+                delete_topic(broker, topic, _ignore)
+        broker.when_durable(done)
+
+    broker.meta_write(PARTITIONED + name.path, None, False, removed)
+
+
+def _ignore(error: Exception | None) -> None:
+    """A partition that could not be taken out of the catalogue stays and can be deleted on its own."""

@@ -1,0 +1,73 @@
+"""Deduplication: which sequence ids of which producer are already in the topic.
+
+Per producer name two numbers are kept: the highest sequence id *pushed* (handed to the log) and the highest *kept*
+(durable). At or below kept is a duplicate: it is answered as a success without a place. Above kept but at or below
+pushed nobody can say yet: the client is told to try again. The kept number travels as a small state record in the same
+commit as the entries themselves, so a restart knows exactly what the log holds, without reading any entry.
+"""
+
+from __future__ import annotations
+
+import struct
+
+__all__ = ["DUPLICATE", "FRESH", "STATE_KEY", "UNKNOWN", "Dedup"]
+
+FRESH, DUPLICATE, UNKNOWN = range(3)
+STATE_KEY = b"D"
+
+_HEAD = struct.Struct("<QH")
+
+
+class Dedup:
+    """The numbers of one topic. The least recently used names are forgotten beyond ``producers_max``."""
+
+    def __init__(self, producers_max: int) -> None:
+        self.producers_max: int = producers_max
+        self.pushed: dict[str, int] = {}
+        self.kept: dict[str, int] = {}
+
+    def judge(self, name: str, sequence: int, highest: int, whole: bool) -> int:
+        """FRESH, DUPLICATE or UNKNOWN. A batch spans ``sequence`` to ``highest``; a chunk that is not the last one
+        of its message is judged but does not count as pushed."""
+        if sequence > self.pushed.get(name, -1):
+            if whole:
+                self.pushed[name] = max(sequence, highest)
+            return FRESH
+        return DUPLICATE if sequence <= self.kept.get(name, -1) else UNKNOWN
+
+    def last(self, name: str) -> int:
+        """The highest durable sequence id of a producer, -1 when none is known."""
+        return self.kept.get(name, -1)
+
+    def keep(self, name: str, highest: int) -> None:
+        """Entries up to ``highest`` are durable."""
+        if highest > self.kept.get(name, -1):
+            self.kept.pop(name, None)
+            self.kept[name] = highest
+            while len(self.kept) > self.producers_max:
+                oldest = next(iter(self.kept))
+                del self.kept[oldest]
+                self.pushed.pop(oldest, None)
+
+    def void(self) -> None:
+        """A commit failed: what was pushed and is not kept never happened."""
+        self.pushed = dict(self.kept)
+
+    def encode(self) -> bytes:
+        return b"".join(Dedup.delta(name, highest) for name, highest in self.kept.items())
+
+    @staticmethod
+    def delta(name: str, highest: int) -> bytes:
+        """One producer's number as bytes; a value is a sequence of these."""
+        raw = name.encode("utf-8", "surrogatepass")
+        return _HEAD.pack(highest, len(raw)) + raw
+
+    def merge(self, data: bytes) -> None:
+        """Take over numbers from the log."""
+        at = 0
+        while at < len(data):
+            highest, size = _HEAD.unpack_from(data, at)
+            at += _HEAD.size
+            self.keep(data[at : at + size].decode("utf-8", "surrogatepass"), highest)
+            at += size
+        self.pushed = dict(self.kept)

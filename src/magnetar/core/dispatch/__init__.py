@@ -1,0 +1,1 @@
+"""How entries find consumers: one dispatcher per subscription, chosen by its type."""

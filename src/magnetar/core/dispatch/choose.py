@@ -1,0 +1,27 @@
+"""Which dispatcher serves which subscription type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from magnetar.core.dispatch.base import Dispatcher
+from magnetar.core.dispatch.keyshared import KeyShared
+from magnetar.core.dispatch.shared import Shared
+from magnetar.core.dispatch.single import SingleActive
+
+if TYPE_CHECKING:
+    from magnetar.core.subscription import Subscription
+
+__all__ = ["KINDS", "make_dispatcher"]
+
+KINDS = ("Exclusive", "Shared", "Failover", "Key_Shared")
+"""Subscription types by their number on the wire."""
+
+
+def make_dispatcher(subscription: Subscription, kind: str) -> Dispatcher:
+    """The dispatcher of a subscription of type ``kind``."""
+    if kind == "Shared":
+        return Shared(subscription)
+    if kind == "Key_Shared":
+        return KeyShared(subscription)
+    return SingleActive(subscription, kind)

@@ -1,0 +1,182 @@
+"""Shared: every consumer gets some of the entries, in turns.
+
+Consumers of the best priority level that are ready take turns, each getting up to ``round_robin_entries`` entries;
+lower levels get what the better ones have no room for. What was given back goes first, lowest offset first.
+
+All chunks of one large message must meet at one consumer: the first chunk chooses, and the choice stands until the last
+chunk is sent or that consumer leaves, in which case all of it starts again elsewhere. A chunk whose consumer is not
+ready is parked, so that it does not hold up the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.replay import Replay
+from magnetar.wire.metadata import peek
+
+if TYPE_CHECKING:
+    from magnetar.core.consumer import Consumer
+    from magnetar.core.subscription import Subscription
+
+__all__ = ["Shared"]
+
+_REPLAY_READ = 64
+PARKED_CHUNKS_MAX = 1_000
+
+
+class Shared(PendingDispatcher):
+    """The dispatcher of Shared subscriptions."""
+
+    kind = "Shared"
+
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__(subscription)
+        self.replay: Replay = Replay()
+        self.turn: int = 0
+        self.chunks: dict[bytes, Consumer] = {}
+        self.parked: dict[int, bool] = {}
+
+    def add(self, consumer: Consumer) -> None:
+        self.subscription.topic.broker.wake(self.subscription)
+
+    def remove(self, consumer: Consumer) -> None:
+        self.give_back_all(consumer)
+        for uuid in [uuid for uuid, owner in self.chunks.items() if owner is consumer]:
+            del self.chunks[uuid]
+        if not self.subscription.consumers:
+            self.replay.clear()
+            self.redelivered.clear()
+            self.chunks.clear()
+            self.parked.clear()
+            self.read_next = self.subscription.acks.floor
+        self.subscription.topic.broker.wake(self.subscription)
+
+    def requeue(self, offset: int, slot: int) -> None:
+        if not self.subscription.acks.contains(offset):
+            self.replay.add(offset)
+
+    def unqueue(self, offset: int) -> None:
+        if not self.replay.discard(offset):
+            self.parked.pop(offset, None)
+
+    def settle_below(self, floor: int) -> None:
+        super().settle_below(floor)
+        self.replay.discard_below(floor)
+
+    def reset(self) -> None:
+        super().reset()
+        self.replay.clear()
+        self.chunks.clear()
+        self.parked.clear()
+
+    def waiting(self) -> int:
+        return len(self.replay) + len(self.parked)
+
+    def _next_consumer(self) -> Consumer | None:
+        """Whose turn it is among the ready consumers of the best priority level that has one."""
+        consumers = self.subscription.consumers
+        count = len(consumers)
+        found: Consumer | None = None
+        found_at = 0
+        turn = self.turn
+        for step in range(count):
+            at = (turn + step) % count
+            consumer = consumers[at]
+            if (found is None or consumer.priority < found.priority) and consumer.ready():
+                found = consumer
+                found_at = at
+        if found is not None:
+            self.turn = found_at + 1
+        return found
+
+    def dispatch(self) -> None:
+        sub = self.subscription
+        if self.blocked or not sub.consumers:
+            return
+        if self.parked:
+            for offset in self.parked:
+                self.replay.add(offset)
+            self.parked.clear()
+        most = sub.topic.broker.options.round_robin_entries
+        while True:
+            consumer = self._next_consumer()
+            if consumer is None or not self._serve(consumer, most) or self.blocked:
+                return
+
+    def _serve(self, consumer: Consumer, most: int) -> bool:
+        """Send the consumer up to ``most`` entries; False when there is nothing more to send now."""
+        sub = self.subscription
+        topic = sub.topic
+        acks, ledgers, replay = sub.acks, topic.ledgers, self.replay
+        partition = topic.name.partition
+        end = topic.tail.end
+        charged = 0
+        more = True
+        while most > 0 and consumer.permits > 0 and not consumer.blocked and not self.blocked:
+            again = len(replay) > 0
+            offset = replay.first() if again else self.read_next
+            if offset >= end:
+                more = False
+                break
+            if acks.contains(offset):
+                self._took(offset, again)
+                continue
+            source = self.again if again else self.source
+            if not source.load(offset, _REPLAY_READ if again else end - offset):
+                more = False
+                break
+            entry = source.entry
+            if not entry:
+                self._took(offset, again)
+                sub.lose(offset)
+                continue
+            receiver = consumer
+            if source.count & CHUNK:
+                pinned = self._chunk_owner(entry, consumer)
+                if not pinned.ready():
+                    if len(self.parked) >= PARKED_CHUNKS_MAX:
+                        more = False
+                        break
+                    self._took(offset, again)
+                    self.parked[offset] = True
+                    continue
+                receiver = pinned
+            ledger, number = ledgers.position(offset)
+            redeliveries = self.redelivered.get(offset, 0) if self.redelivered else 0
+            count = receiver.send(
+                ledger, number, entry, source.count & COUNT, acks.part(offset), redeliveries, partition
+            )
+            self.charge(receiver, offset, 0, count)
+            self._took(offset, again)
+            if receiver is consumer:
+                charged += count
+            else:
+                sub.sent(receiver, count)
+            most -= 1
+        if charged:
+            sub.sent(consumer, charged)
+        return more
+
+    def _took(self, offset: int, again: bool) -> None:
+        """The entry is out of the queue it came from."""
+        if again:
+            self.replay.discard(offset)
+        else:
+            self.read_next = offset + 1
+
+    def _chunk_owner(self, entry: bytes, consumer: Consumer) -> Consumer:
+        """The consumer that gets all chunks of this message."""
+        metadata = peek(entry)
+        uuid = metadata.uuid
+        if uuid is None:
+            return consumer
+        owner = self.chunks.get(uuid)
+        if owner is None or owner.closed:
+            owner = consumer
+            self.chunks[uuid] = owner
+        if metadata.chunk_id == metadata.num_chunks - 1 and owner.ready():
+            del self.chunks[uuid]
+        return owner

@@ -1,0 +1,163 @@
+"""SEEK, GET_LAST_MESSAGE_ID and CONSUMER_STATS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from magnetar.core.consumer import Consumer, words_mask
+from magnetar.core.ledgers import EARLIEST
+from magnetar.core.subscription import Subscription
+from magnetar.core.timesearch import search_time
+from magnetar.core.topic import Topic
+from magnetar.errors import ConsumerBusy, ConsumerNotFound, MetadataFailed
+from magnetar.ports.log import ReadDone
+from magnetar.wire.commands import pb
+from magnetar.wire.metadata import peek
+
+if TYPE_CHECKING:
+    from magnetar.core.broker import Broker
+    from magnetar.core.session import Session
+
+__all__ = ["consumer_stats", "last_message_id", "move_cursor", "seek", "with_last_entry"]
+
+_U64 = (1 << 64) - 1
+
+
+def seek(broker: Broker, session: Session, message: pb.CommandSeek) -> None:
+    """SEEK: everyone is sent away, the cursor moves, then the answer; clients come back by themselves."""
+    consumer = session.consumers.get(message.consumer_id)
+    if consumer is None:
+        raise ConsumerNotFound(f"consumer {message.consumer_id} is not open on this connection")
+    sub = consumer.subscription
+    if sub.fenced:
+        raise ConsumerBusy(f"subscription {sub.name} is being moved already")
+    request = message.request_id
+    topic = sub.topic
+
+    def done(error: Exception | None) -> None:
+        if error is None:
+            session.success(request)
+        else:
+            session.error(request, error)
+
+    if message.HasField("message_id"):
+        position = message.message_id
+        offset = topic.ledgers.offset_from(position.ledgerId, position.entryId, topic.tail.end)
+        left = -1
+        if position.ack_set and topic.ledgers.offset(position.ledgerId, position.entryId) == offset:
+            left = words_mask([word & _U64 for word in position.ack_set])
+        move_cursor(sub, offset, left, done)
+    else:
+        sub.fenced = True
+
+        def found(offset: int) -> None:
+            sub.fenced = False
+            move_cursor(sub, offset, -1, done)
+
+        search_time(topic, topic.first_offset, message.message_publish_time, found)
+
+
+def move_cursor(sub: Subscription, offset: int, left: int, done: Callable[[Exception | None], None]) -> None:
+    """Set the cursor to ``offset``; consumers are disconnected, ``done`` hears when it is durable."""
+    topic = sub.topic
+    sub.fenced = True
+    keep = not sub.durable
+    for consumer in list(sub.consumers):
+        if keep:
+            # A reader's cursor lives with its consumer: hold it over the reconnect that the seek brings about.
+            topic.broker.timers.at(topic.broker.now_ms + topic.broker.options.keep_alive_ms, _Forget(sub))
+        consumer.session.drop_consumer(consumer)
+    if keep:
+        topic.subscriptions[sub.name] = sub
+        sub.deleted = False
+    sub.seek(max(offset, topic.first_offset), left)
+
+    def durable(error: Exception | None) -> None:
+        sub.fenced = False
+        done(error)
+
+    topic.broker.when_durable(durable)
+
+
+class _Forget:
+    """Drop a reader's cursor whose reader did not come back."""
+
+    def __init__(self, sub: Subscription) -> None:
+        self.sub: Subscription = sub
+
+    def __call__(self) -> None:
+        self.sub.topic.consumer_left(self.sub)
+
+
+def last_message_id(broker: Broker, session: Session, message: pb.CommandGetLastMessageId) -> None:
+    """GET_LAST_MESSAGE_ID: the last durable entry, with the index of its last message when it is a batch."""
+    consumer = session.consumers.get(message.consumer_id)
+    if consumer is None:
+        raise MetadataFailed(f"consumer {message.consumer_id} is not open on this connection")
+    topic = consumer.subscription.topic
+    open_now: Consumer = consumer
+    request = message.request_id
+
+    def answer(offset: int, batch_index: int) -> None:
+        ledger, number = topic.ledgers.position(offset) if offset >= 0 else (EARLIEST, EARLIEST)
+        reply = pb.CommandGetLastMessageIdResponse(request_id=request)
+        reply.last_message_id.ledgerId = ledger
+        reply.last_message_id.entryId = number
+        reply.last_message_id.partition = topic.name.partition
+        reply.last_message_id.batch_index = batch_index
+        if topic.ledgers.ids:
+            ledger, number = topic.ledgers.position_before(open_now.subscription.acks.floor)
+            reply.consumer_mark_delete_position.ledgerId = ledger
+            reply.consumer_mark_delete_position.entryId = number & _U64
+        session.reply(reply)
+
+    with_last_entry(topic, answer)
+
+
+def with_last_entry(topic: Topic, call: Callable[[int, int], None]) -> None:
+    """Call with the offset of the topic's last entry (-1 when it is empty) and its last batch index (-1 for none)."""
+    last = topic.tail.end - 1
+    if last < topic.first_offset:
+        call(-1, -1)
+        return
+    tail = topic.tail
+    if last >= tail.base:
+        call(last, _last_index(tail.entries[last - tail.base + tail.gone]))
+        return
+
+    def arrived(ticket: int, wanted: int, answer: ReadDone) -> None:
+        entry = answer.entries[0] if answer.entries else None
+        call(last, _last_index(entry) if entry else -1)
+
+    topic.broker.read(topic.stream, last, 1, 1, arrived)
+
+
+def _last_index(entry: bytes) -> int:
+    metadata = peek(entry)
+    return metadata.num_messages - 1 if metadata.is_batch else -1
+
+
+def consumer_stats(broker: Broker, session: Session, message: pb.CommandConsumerStats) -> None:
+    """CONSUMER_STATS: what the broker knows of one consumer."""
+    answer = pb.CommandConsumerStatsResponse(request_id=message.request_id)
+    consumer = session.consumers.get(message.consumer_id)
+    if consumer is None:
+        answer.error_code = pb.ServerError.ConsumerNotFound
+        answer.error_message = f"consumer {message.consumer_id} is not open on this connection"
+    else:
+        sub = consumer.subscription
+        answer.consumerName = consumer.name
+        answer.availablePermits = max(consumer.permits, 0)
+        answer.unackedMessages = consumer.unacked
+        answer.blockedConsumerOnUnackedMsgs = consumer.blocked
+        answer.address = session.address
+        answer.connectedSince = str(consumer.connected_ms)
+        answer.type = sub.kind
+        answer.msgBacklog = sub.backlog()
+        answer.msgRateOut = broker.rates.rate(consumer.messages_out, consumer.connected_ms)
+        answer.msgThroughputOut = broker.rates.rate(consumer.bytes_out, consumer.connected_ms)
+        answer.msgRateRedeliver = broker.rates.rate(consumer.redelivered, consumer.connected_ms)
+        answer.messageAckRate = broker.rates.rate(consumer.acked, consumer.connected_ms)
+        answer.msgRateExpired = 0.0
+    session.reply(answer)

@@ -1,0 +1,171 @@
+"""Where is a topic, how many partitions has it, which topics are there, and what is its schema."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from magnetar.core.creating import create_partitioned, may_create, with_topic
+from magnetar.core.names import TopicName
+from magnetar.core.topic import Topic
+from magnetar.errors import MagnetarError, MetadataFailed, TopicNotFound
+from magnetar.wire.commands import pb
+from magnetar.wire.hashing import topics_hash
+
+if TYPE_CHECKING:
+    from magnetar.core.broker import Broker
+    from magnetar.core.session import Session
+
+__all__ = [
+    "get_or_create_schema",
+    "get_schema",
+    "lookup",
+    "partitioned_metadata",
+    "partitions_of",
+    "topics_of_namespace",
+]
+
+PATTERN_LENGTH_MAX = 50
+
+
+def _code(error: Exception) -> pb.ServerError:
+    code = error.code if isinstance(error, MagnetarError) else 0
+    return pb.ServerError.Name(code)  # type: ignore[return-value]
+
+
+def partitions_of(broker: Broker, name: TopicName, create: bool) -> int:
+    """How many partitions the topic has, 0 for none; TopicNotFound when it neither exists nor may be created."""
+    found = broker.catalog.partitions(name)
+    if found or str(name) in broker.topics:
+        return found
+    if name.namespace not in broker.catalog.namespaces:
+        raise TopicNotFound(f"Namespace {name.namespace} does not exist")
+    if create and may_create(broker, name):
+        return broker.options.auto_create_partitions if name.partition < 0 else 0
+    if name.partition >= 0:
+        parent = broker.catalog.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}")
+        if parent is not None and name.partition < int(parent["partitions"]):
+            return 0
+    raise TopicNotFound(f"Topic {name} does not exist, and creating it by use is not allowed")
+
+
+def partitioned_metadata(broker: Broker, session: Session, message: pb.CommandPartitionedTopicMetadata) -> None:
+    """PARTITIONED_METADATA, which is also where a topic that does not exist yet comes into being."""
+    request = message.request_id
+
+    def answer(partitions: int, error: Exception | None) -> None:
+        if error is not None:
+            session.reply(
+                pb.CommandPartitionedTopicMetadataResponse(
+                    request_id=request,
+                    response=pb.CommandPartitionedTopicMetadataResponse.LookupType.Failed,
+                    error=_code(error),
+                    message=str(error),
+                )
+            )
+            return
+        session.reply(
+            pb.CommandPartitionedTopicMetadataResponse(
+                request_id=request,
+                response=pb.CommandPartitionedTopicMetadataResponse.LookupType.Success,
+                partitions=partitions,
+            )
+        )
+
+    try:
+        name = TopicName(message.topic)
+        create = message.metadata_auto_creation_enabled
+        partitions = partitions_of(broker, name, create)
+        if broker.catalog.partitions(name) or str(name) in broker.topics:
+            answer(partitions, None)
+        elif partitions:
+            create_partitioned(broker, name, partitions, True, lambda error: answer(partitions, error))
+        else:
+
+            def created(topic: Topic | None, error: Exception | None) -> None:
+                answer(0, error)
+
+            with_topic(broker, message.topic, create, created)
+    except MagnetarError as error:
+        answer(0, error)
+
+
+def lookup(broker: Broker, session: Session, message: pb.CommandLookupTopic) -> None:
+    """LOOKUP: one broker serves everything, so the answer is always this one."""
+    kinds = pb.CommandLookupTopicResponse.LookupType
+    try:
+        name = TopicName(message.topic)
+        if not broker.catalog.partitions(name):
+            partitions_of(broker, name, True)
+    except MagnetarError as error:
+        session.reply(
+            pb.CommandLookupTopicResponse(
+                request_id=message.request_id, response=kinds.Failed, error=_code(error), message=str(error)
+            )
+        )
+        return
+    session.reply(
+        pb.CommandLookupTopicResponse(
+            request_id=message.request_id,
+            response=kinds.Connect,
+            brokerServiceUrl=broker.options.broker_url,
+            authoritative=True,
+        )
+    )
+
+
+def topics_of_namespace(broker: Broker, session: Session, message: pb.CommandGetTopicsOfNamespace) -> None:
+    """GET_TOPICS_OF_NAMESPACE: the names, filtered by pattern when it is short enough; nothing when nothing changed."""
+    modes = pb.CommandGetTopicsOfNamespace.Mode
+    if message.namespace not in broker.catalog.namespaces:
+        raise TopicNotFound(f"Namespace {message.namespace} does not exist")
+    names = [] if message.mode == modes.NON_PERSISTENT else broker.catalog.topic_names(message.namespace)
+    pattern = message.topics_pattern
+    filtered = bool(pattern) and len(pattern) <= PATTERN_LENGTH_MAX
+    if filtered:
+        try:
+            wanted = re.compile(pattern)
+        except re.error:
+            filtered = False
+        else:
+            names = [name for name in names if _matches(wanted, name)]
+    digest = topics_hash(names)
+    changed = message.topics_hash != digest
+    session.reply(
+        pb.CommandGetTopicsOfNamespaceResponse(
+            request_id=message.request_id,
+            topics=names if changed else [],
+            filtered=filtered,
+            topics_hash=digest,
+            changed=changed,
+        )
+    )
+
+
+def _matches(wanted: re.Pattern[str], name: str) -> bool:
+    """Patterns are written with or without a domain, and never see partition suffixes."""
+    topic = TopicName(name)
+    plain = f"{topic.namespace}/{topic.parent}"
+    pattern_has_domain = "://" in wanted.pattern
+    return wanted.fullmatch(f"{topic.domain}://{plain}" if pattern_has_domain else plain) is not None
+
+
+def get_schema(broker: Broker, session: Session, message: pb.CommandGetSchema) -> None:
+    """GET_SCHEMA: no topic has a stored schema yet."""
+    session.reply(
+        pb.CommandGetSchemaResponse(
+            request_id=message.request_id,
+            error_code=pb.ServerError.TopicNotFound,
+            error_message=f"Topic {message.topic} has no schema",
+        )
+    )
+
+
+def get_or_create_schema(broker: Broker, session: Session, message: pb.CommandGetOrCreateSchema) -> None:
+    """GET_OR_CREATE_SCHEMA: refused in its own form until schemas are stored."""
+    error = MetadataFailed("this broker does not store schemas yet")
+    session.reply(
+        pb.CommandGetOrCreateSchemaResponse(
+            request_id=message.request_id, error_code=_code(error), error_message=str(error)
+        )
+    )

@@ -1,0 +1,40 @@
+"""Cursors come into being: by a subscribe, by a producer's initial subscription, by the admin interface."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from magnetar.core.subscription import Subscription, cursor_key
+from magnetar.errors import NotAllowed
+from magnetar.ports.log import Put
+
+if TYPE_CHECKING:
+    from magnetar.core.topic import Topic
+
+__all__ = ["create_cursor", "delete_cursor"]
+
+_RESERVED = ("pulsar.repl", "pulsar.dedup", "__compaction")
+
+
+def create_cursor(topic: Topic, name: str, offset: int) -> Subscription:
+    """A durable subscription whose first unacknowledged entry is ``offset``; durable with the open commit."""
+    if name.startswith(_RESERVED):
+        raise NotAllowed(f"'{name}' is a name that the broker keeps for itself; choose another subscription name")
+    most = topic.broker.options.max_subscriptions_per_topic
+    if most and sum(sub.durable for sub in topic.subscriptions.values()) >= most:
+        raise NotAllowed(f"{topic.name} has its {most} subscriptions (maxSubscriptionsPerTopic)")
+    topic.ensure_ledger()
+    sub = Subscription(topic, name, True, offset)
+    topic.subscriptions[name] = sub
+    topic.broker.commit.records.append(Put(topic.stream, cursor_key(name), sub.encode()))
+    topic.broker.commit.cursors.append(sub)
+    return sub
+
+
+def delete_cursor(sub: Subscription) -> None:
+    """The subscription and its cursor are gone, durably with the open commit; its consumers are told to come back."""
+    topic = sub.topic
+    for consumer in list(sub.consumers):
+        consumer.session.drop_consumer(consumer)
+    topic.subscriptions.pop(sub.name, None)
+    sub.drop(topic.broker.commit.records)

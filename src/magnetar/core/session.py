@@ -1,0 +1,356 @@
+"""One connection as the core sees it: bytes in, frames out, and the producers and consumers that live on it.
+
+``receive`` is the hot loop. It takes all the bytes that have arrived and handles every whole frame among them in one
+pass: consecutive SENDs of one producer become one batch for its topic, plain acknowledgements go straight to the
+subscription, everything else goes through the table of requests. What is to be written collects in ``out``, and the
+shell writes it once at the end of the turn.
+
+The first command must be CONNECT, and until it was answered nothing else is accepted. A frame that cannot be read
+closes the connection with a reason, because after it nothing that follows can be trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.requests.notices import close_consumer, close_producer
+from magnetar.core.timers import Timer
+from magnetar.errors import MagnetarError
+from magnetar.wire.commands import NAMES, UNSOLICITED_REQUEST_ID, encode, pb
+from magnetar.wire.entry import checksum_ok
+from magnetar.wire.errors import WireError
+from magnetar.wire.frames import next_frame
+from magnetar.wire.hot import decode_ack, decode_flow, decode_plain_ack, decode_redeliver, decode_send, split
+from magnetar.wire.replies import PING_FRAME, PONG_FRAME, ack_response, send_error
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from magnetar.core.broker import Broker
+    from magnetar.core.consumer import Consumer
+    from magnetar.core.producer import Producer
+    from magnetar.wire.hot import Ack
+
+__all__ = ["FRAME_PADDING_BYTES", "SendBatch", "Session"]
+
+FRAME_PADDING_BYTES = 10_240
+"""How much larger than the largest message a frame may be."""
+
+_CONNECT, _SEND, _ACK, _FLOW, _PING, _PONG, _REDELIVER = 2, 6, 10, 11, 18, 19, 20
+_CHECKSUM_ERROR, _NOT_ALLOWED = 9, 22
+_FLAG_CHUNK, _FLAG_TXN = 1, 4
+_FRAME_COST = 40
+
+
+class SendBatch:
+    """Consecutive SENDs of one producer."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+        self.counts: list[int] = []
+        self.sequences: list[int] = []
+        self.highest: list[int] = []
+        self.size_bytes: int = 0
+
+
+class Session:
+    """See the module's text."""
+
+    def __init__(self, broker: Broker, number: int, address: str) -> None:
+        self.broker: Broker = broker
+        self.number: int = number
+        self.address: str = address
+        self.out: list[bytes] = []
+        self.out_bytes: int = 0
+        self.out_limit: int = broker.options.max_session_out_bytes
+        self.paused: bool = False
+        self.writable: bool = True
+        self.dirty: bool = False
+        self.closed: bool = False
+        self.closing: str = ""
+        self.connected: bool = False
+        self.pending: int = 0
+        """Publishes that are not answered yet."""
+        self.producers: dict[int, Producer] = {}
+        self.waiting: dict[int, Producer] = {}
+        """Producers that wait to become exclusive; a SEND from one is a mistake."""
+        self.consumers: dict[int, Consumer] = {}
+        self.opening: dict[int, str] = {}
+        """Producer and consumer ids (negative for consumers) whose request is still under way, with the topic."""
+        self.retired: dict[int, int] = {}
+        """Producer ids closed lately, with the time until which their late SENDs are dropped in silence."""
+        self.client_version: str = ""
+        self.protocol_version: int = 0
+        self.partial_producers: bool = False
+        self.connected_ms: int = broker.now_ms
+        self.seen_ms: int = broker.now_ms
+        self.pinged_ms: int = 0
+        self.probes: list[Callable[[bool], None]] = []
+        self.probe_timer: Timer | None = None
+
+    # -- out -------------------------------------------------------------------------------------------------------
+
+    def push(self, frame: bytes) -> None:
+        """Send a frame at the end of the turn."""
+        if not self.closed:
+            self.out.append(frame)
+            self.wrote(len(frame))
+
+    def wrote(self, size: int) -> None:
+        """Something was appended to ``out``."""
+        self.out_bytes += size + _FRAME_COST
+        if self.out_bytes >= self.out_limit:
+            self.writable = False
+        if not self.dirty:
+            self.dirty = True
+            self.broker.unflushed.append(self)
+
+    def take_out(self) -> list[bytes]:
+        """What is to be written now; the shell calls this once a turn."""
+        out = self.out
+        self.out = []
+        self.out_bytes = 0
+        self.dirty = False
+        if not self.writable and not self.paused:
+            self.resume()
+        return out
+
+    def pause(self) -> None:
+        """The peer reads too slowly: send nothing more to its consumers for now."""
+        self.paused = True
+        self.writable = False
+
+    def resume(self) -> None:
+        """There is room again."""
+        self.paused = False
+        self.writable = True
+        for consumer in self.consumers.values():
+            self.broker.wake(consumer.subscription)
+
+    def reply(self, message: Message) -> None:
+        self.push(encode(message))
+
+    def error(self, request_id: int, error: Exception) -> None:
+        """Answer a request with what went wrong."""
+        code = error.code if isinstance(error, MagnetarError) else 0
+        self.reply(pb.CommandError(request_id=request_id, error=code, message=str(error)))  # type: ignore[arg-type]
+
+    def success(self, request_id: int) -> None:
+        self.reply(pb.CommandSuccess(request_id=request_id))
+
+    def close(self, reason: str) -> None:
+        """Write what is out and hang up."""
+        if not self.closing and not self.closed:
+            self.closing = reason
+            self.broker.closing.append(self)
+
+    def refuse(self, error: Exception) -> None:
+        """Hang up with a reason that the client can read."""
+        if not self.closing:
+            self.error(UNSOLICITED_REQUEST_ID, error)
+            self.close(str(error))
+
+    # -- in --------------------------------------------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> int:
+        """Handle every whole frame in ``data``; how many bytes they were."""
+        self.seen_ms = self.broker.now_ms
+        if self.probes:
+            self._alive(True)
+        try:
+            return self._receive(data)
+        except WireError as error:
+            self.refuse(error)
+            return len(data)
+
+    def _receive(self, data: bytes) -> int:
+        end = len(data)
+        at = 0
+        limit = self.broker.options.max_message_bytes + FRAME_PADDING_BYTES
+        producer: Producer | None = None
+        batch = SendBatch()
+        try:
+            while True:
+                command, payload, after = next_frame(data, at, end, limit)
+                if after < 0:
+                    return at
+                kind, start, stop = split(data, command, payload)
+                at = after
+                if kind == _SEND and self.connected:
+                    ident, sequence, count, highest, flags = decode_send(data, start, stop)
+                    if producer is None or producer.id != ident:
+                        if producer is not None:
+                            producer.topic.publish(producer, batch)
+                            batch = SendBatch()
+                        producer = self.producers.get(ident)
+                        if producer is None:
+                            self._unknown_producer(ident)
+                            if self.closing:
+                                return end
+                            continue
+                    entry = data[payload:after]
+                    problem = self._problem(entry, flags)
+                    if problem:
+                        self._refuse_send(producer, max(sequence, highest), problem)
+                        continue
+                    batch.entries.append(entry)
+                    batch.counts.append((count & COUNT) | CHUNK if flags & _FLAG_CHUNK else count & COUNT)
+                    batch.sequences.append(sequence)
+                    batch.highest.append(highest)
+                    batch.size_bytes += after - payload
+                    continue
+                if producer is not None:
+                    producer.topic.publish(producer, batch)
+                    producer = None
+                    batch = SendBatch()
+                self._command(kind, data, start, stop)
+                if self.closing:
+                    return end
+        finally:
+            if producer is not None and batch.entries:
+                producer.topic.publish(producer, batch)
+
+    def _command(self, kind: int, data: bytes, start: int, stop: int) -> None:
+        """Anything but SEND."""
+        if kind == _ACK and self.connected:
+            ident, ledger, number = decode_plain_ack(data, start, stop)
+            if ident >= 0:
+                consumer = self.consumers.get(ident)
+                if consumer is not None:
+                    consumer.acked += 1
+                    consumer.subscription.ack_plain(consumer, ledger, number)
+                return
+            self._ack(decode_ack(data, start, stop))
+        elif kind == _FLOW and self.connected:
+            ident, permits = decode_flow(data, start, stop)
+            consumer = self.consumers.get(ident)
+            if consumer is not None and permits > 0:
+                now = self.broker.now_ms
+                consumer.flowed(permits, now)
+                consumer.subscription.last_flow_ms = now
+                self.broker.wake(consumer.subscription)
+        elif kind == _PING:
+            self.push(PONG_FRAME)
+        elif kind == _PONG:
+            pass
+        elif kind == _REDELIVER and self.connected:
+            self._redeliver(data, start, stop)
+        elif self.connected or kind == _CONNECT:
+            self.broker.handle(self, kind, data, start, stop)
+        else:
+            raise WireError(f"the first command must be CONNECT, not {NAMES.get(kind, kind)}")
+
+    def _problem(self, entry: bytes, flags: int) -> int:
+        """The code of what is wrong with an entry, 0 when nothing is."""
+        if len(entry) > self.broker.options.max_message_bytes + FRAME_PADDING_BYTES:
+            return _NOT_ALLOWED
+        if flags & _FLAG_TXN:
+            return _NOT_ALLOWED
+        return 0 if checksum_ok(entry) else _CHECKSUM_ERROR
+
+    def _refuse_send(self, producer: Producer, sequence: int, code: int) -> None:
+        message = (
+            "the checksum of the message does not hold: it was damaged on its way, send it again"
+            if code == _CHECKSUM_ERROR
+            else "transactions are not supported, and a message may have at most "
+            f"{self.broker.options.max_message_bytes} bytes"
+        )
+        self.push(send_error(producer.id, sequence, code, message))
+
+    def _unknown_producer(self, ident: int) -> None:
+        """A SEND for an id that was closed a moment ago is late; for any other id it is a mistake."""
+        if self.retired.get(ident, 0) < self.broker.now_ms and ident not in self.opening:
+            raise WireError(f"SEND for producer {ident}, which is not open on this connection")
+
+    def _ack(self, ack: Ack) -> None:
+        consumer = self.consumers.get(ack.consumer_id)
+        if consumer is None:
+            if ack.request_id >= 0:
+                self.push(ack_response(ack.consumer_id, ack.request_id, 13, "this consumer is not open here"))
+            return
+        if ack.has_txn:
+            self.push(ack_response(ack.consumer_id, max(ack.request_id, 0), _NOT_ALLOWED, "no transactions here"))
+            return
+        consumer.acked += len(ack.ids)
+        consumer.subscription.ack(consumer, ack)
+        if ack.request_id >= 0:
+            ident, request = ack.consumer_id, ack.request_id
+
+            def answer(error: Exception | None) -> None:
+                if error is None:
+                    self.push(ack_response(ident, request))
+                else:
+                    self.push(ack_response(ident, request, 2, str(error)))
+
+            self.broker.commit.after.append(answer)
+
+    def _redeliver(self, data: bytes, start: int, stop: int) -> None:
+        request = decode_redeliver(data, start, stop)
+        consumer = self.consumers.get(request.consumer_id)
+        if consumer is None or consumer.subscription.dispatcher is None:
+            return
+        sub = consumer.subscription
+        dispatcher = sub.dispatcher
+        assert dispatcher is not None
+        if not request.ids:
+            if request.epoch >= 0 and not dispatcher.tracks_pending:
+                consumer.epoch = request.epoch
+            dispatcher.redeliver_all(consumer)
+            return
+        ledgers = sub.topic.ledgers
+        offsets = [ledgers.offset(message_id.ledger, message_id.entry) for message_id in request.ids]
+        end = sub.topic.tail.end
+        dispatcher.redeliver(consumer, [offset for offset in offsets if 0 <= offset < end])
+        sub.redelivered_count += len(offsets)
+
+    # -- liveness ----------------------------------------------------------------------------------------------------
+
+    def probe(self, answer: Callable[[bool], None]) -> None:
+        """Find out whether the peer is there: ``answer`` hears True with its next sign of life, else False."""
+        if self.closed or self.closing:
+            answer(False)
+            return
+        self.probes.append(answer)
+        if self.probe_timer is None:
+            self.push(PING_FRAME)
+            due = self.broker.now_ms + self.broker.options.liveness_probe_ms
+            self.probe_timer = self.broker.timers.at(due, self._silent)
+
+    def _silent(self) -> None:
+        self.probe_timer = None
+        self.broker.lost(self, "it did not answer a liveness probe")
+
+    def _alive(self, alive: bool) -> None:
+        if self.probe_timer is not None:
+            self.probe_timer.cancel()
+            self.probe_timer = None
+        probes = self.probes
+        self.probes = []
+        for answer in probes:
+            answer(alive)
+
+    def ended(self) -> None:
+        """The connection is gone: everything on it leaves."""
+        self.closed = True
+        self.writable = False
+        self.out = []
+        for consumer in list(self.consumers.values()):
+            consumer.subscription.leave(consumer)
+        self.consumers.clear()
+        for producer in list(self.waiting.values()) + list(self.producers.values()):
+            self.broker.close_producer(producer)
+        self._alive(False)
+
+    def drop_producer(self, producer: Producer) -> None:
+        """The broker closes a producer; the client will come back by itself."""
+        self.push(close_producer(producer.id))
+        self.broker.close_producer(producer)
+
+    def drop_consumer(self, consumer: Consumer) -> None:
+        """The broker closes a consumer; the client will come back by itself."""
+        if self.consumers.get(consumer.id) is consumer:
+            del self.consumers[consumer.id]
+            self.push(close_consumer(consumer.id))
+        consumer.subscription.leave(consumer)

@@ -1,0 +1,295 @@
+"""A topic: its ledgers, its tail, its producers and its subscriptions.
+
+Publishing: ``publish`` gives a run of entries offsets and puts it into the open commit; nothing is visible yet. When
+the log says that the commit is durable, ``durable`` appends the run to the tail, answers the producer and wakes the
+subscriptions. When the commit is void, ``void`` fences the topic: what was pending is refused, producers are
+disconnected (they come back by themselves and send again), a new ledger begins, and all of the topic's state is written
+again with the next commit, because nobody can say which part of it the log has.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from magnetar.core.commit import Run
+from magnetar.core.dedup import DUPLICATE, FRESH, Dedup
+from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
+from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.ledgers import EARLIEST, Ledgers
+from magnetar.core.names import TopicName
+from magnetar.core.subscription import Subscription, cursor_key
+from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
+from magnetar.ports.log import Append, Merge, Put, RecoveredStream
+from magnetar.wire.metadata import peek
+from magnetar.wire.replies import send_error, send_receipt
+
+if TYPE_CHECKING:
+    from magnetar.core.broker import Broker
+    from magnetar.core.consumer import Consumer
+    from magnetar.core.producer import Producer
+    from magnetar.core.session import SendBatch
+
+__all__ = ["FACTS_KEY", "LEDGERS_KEY", "Topic"]
+
+LEDGERS_KEY = b"L"
+FACTS_KEY = b"T"
+_FACTS = struct.Struct("<BqQ")
+
+PERSISTENCE_ERROR = 2
+TERMINATED_ERROR = 15
+
+
+class Topic:
+    """One topic (or one partition of one) that this broker serves."""
+
+    def __init__(self, broker: Broker, name: TopicName, stream: int) -> None:
+        self.broker: Broker = broker
+        self.name: TopicName = name
+        self.stream: int = stream
+        self.ledgers: Ledgers = Ledgers()
+        self.tail: Tail = Tail()
+        self.next_offset: int = 0
+        self.first_offset: int = 0
+        self.size_bytes: int = 0
+        self.producers: dict[str, Producer] = {}
+        self.waiting: list[Producer] = []
+        self.exclusive: Producer | None = None
+        self.epoch: int = -1
+        self.terminated: bool = False
+        self.deleted: bool = False
+        self.subscriptions: dict[str, Subscription] = {}
+        self.dedup: Dedup | None = Dedup(broker.options.dedup_producers_max) if broker.options.deduplication else None
+        self.created_ms: int = broker.now_ms
+        self.messages_in: int = 0
+        self.bytes_in: int = 0
+        self.entries_in: int = 0
+        self.chunked: bool = False
+        self.last_publish_ms: int = 0
+        self.deduplicated: int = 0
+        self.pending_runs: int = 0
+        self.touched: bool = False
+
+    # -- state in the log ------------------------------------------------------------------------------------------
+
+    def restore(self, recovered: RecoveredStream) -> None:
+        """Take over what the log holds of this topic."""
+        state = recovered.state
+        rows = state.get(LEDGERS_KEY)
+        if rows is not None and rows.value is not None:
+            self.ledgers = Ledgers.decode(rows.value)
+        facts = state.get(FACTS_KEY)
+        if facts is not None and facts.value is not None:
+            terminated, self.epoch, self.created_ms = _FACTS.unpack(facts.value)
+            self.terminated = bool(terminated)
+        self.first_offset = recovered.first
+        self.next_offset = recovered.end
+        self.size_bytes = recovered.size_bytes
+        self.tail.restart(recovered.end)
+        if self.ledgers.sizes:
+            self.ledgers.sizes[-1] = max(recovered.size_bytes - sum(self.ledgers.sizes[:-1]), 0)
+        known = state.get(DEDUP_KEY)
+        if known is not None and self.dedup is not None:
+            for data in ([known.value] if known.value else []) + known.merges:
+                self.dedup.merge(data)
+        for key in sorted(state):
+            if key[:1] == b"c":
+                value = state[key].value
+                if value is not None:
+                    name = key[1:].decode("utf-8", "surrogatepass")
+                    self.subscriptions[name] = Subscription.decode(self, name, value, state[key].merges)
+
+    def ensure_ledger(self) -> None:
+        """A topic that was just loaded gets its new ledger with the first thing that is written to it."""
+        if not self.touched:
+            self.touched = True
+            self.roll()
+
+    def roll(self) -> None:
+        """Begin a new ledger."""
+        self.ledgers.open(self.broker.next_ledger(), self.next_offset, self.broker.now_ms)
+        self.broker.commit.records.append(Put(self.stream, LEDGERS_KEY, self.ledgers.encode()))
+        self.broker.note_topic(self)
+
+    def write_facts(self) -> None:
+        """Put what is durable besides entries and cursors into the open commit."""
+        facts = _FACTS.pack(int(self.terminated), self.epoch, self.created_ms)
+        self.broker.commit.records.append(Put(self.stream, FACTS_KEY, facts))
+        self.broker.note_topic(self)
+
+    def states(self) -> list[tuple[int, bytes, bytes]]:
+        """All state of the topic with its present values, for a checkpoint."""
+        found = [(self.stream, LEDGERS_KEY, self.ledgers.encode())] if self.ledgers.ids else []
+        found.append((self.stream, FACTS_KEY, _FACTS.pack(int(self.terminated), self.epoch, self.created_ms)))
+        if self.dedup is not None and self.dedup.kept:
+            found.append((self.stream, DEDUP_KEY, self.dedup.encode()))
+        found.extend(
+            (self.stream, cursor_key(sub.name), sub.encode())
+            for sub in self.subscriptions.values()
+            if sub.durable and not sub.deleted
+        )
+        return found
+
+    # -- publishing ------------------------------------------------------------------------------------------------
+
+    def publish(self, producer: Producer, batch: SendBatch) -> None:
+        """Entries of one producer, in order, into the open commit."""
+        if not batch.entries:
+            return
+        if self.terminated:
+            for k in range(len(batch.entries)):
+                top = max(batch.sequences[k], batch.highest[k])
+                message = "the topic was terminated; nothing more can be published to it"
+                producer.session.push(send_error(producer.id, top, TERMINATED_ERROR, message))
+            return
+        self.ensure_ledger()
+        if self.roll_due():
+            self.roll()
+        number = self.next_offset - self.ledgers.base
+        run = Run(self, producer, self.ledgers.id, number, self.next_offset)
+        if self.dedup is None:
+            run.entries = batch.entries
+            run.counts = batch.counts
+            run.sequences = batch.sequences
+            run.highest = batch.highest
+            run.size_bytes = batch.size_bytes
+        else:
+            self._filter(producer, batch, run)
+            if not run.entries:
+                return
+        count = len(run.entries)
+        self.next_offset += count
+        producer.pending += count
+        producer.session.pending += count
+        self.pending_runs += 1
+        commit = self.broker.commit
+        commit.records.append(Append(self.stream, run.offset, run.entries))
+        if run.top >= 0:
+            commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(producer.name, run.top)))
+        commit.runs.append(run)
+
+    def roll_due(self) -> bool:
+        """Whether the open ledger is full and old enough to be closed, or too old."""
+        options, ledgers = self.broker.options, self.ledgers
+        age = self.broker.now_ms - ledgers.opened[-1]
+        entries = self.next_offset - ledgers.base
+        full = entries >= options.ledger_entries_max or ledgers.sizes[-1] >= options.ledger_bytes_max
+        if full and age >= options.ledger_min_ms:
+            return True
+        return entries > 0 and age >= options.ledger_max_ms
+
+    def _filter(self, producer: Producer, batch: SendBatch, run: Run) -> None:
+        """Leave out what the topic has already."""
+        dedup = self.dedup
+        assert dedup is not None
+        for k in range(len(batch.entries)):
+            sequence, highest, count = batch.sequences[k], batch.highest[k], batch.counts[k]
+            whole = not count & CHUNK or _last_chunk(batch.entries[k])
+            verdict = dedup.judge(producer.name, sequence, highest, whole)
+            if verdict == FRESH:
+                if whole:
+                    run.top = max(sequence, highest)
+                run.entries.append(batch.entries[k])
+                run.counts.append(count)
+                run.sequences.append(sequence)
+                run.highest.append(highest)
+                run.size_bytes += len(batch.entries[k])
+            elif verdict == DUPLICATE:
+                self.deduplicated += 1
+                producer.session.push(send_receipt(producer.id, sequence, highest, EARLIEST, EARLIEST))
+            else:
+                message = "a message with this sequence id is being written; its outcome is not known yet, send again"
+                producer.session.push(send_error(producer.id, max(sequence, highest), PERSISTENCE_ERROR, message))
+
+    def durable(self, run: Run) -> None:
+        """The run's commit is on disk: show it, answer it."""
+        count = len(run.entries)
+        self.pending_runs -= 1
+        self.tail.extend(run.entries, run.counts)
+        cost = run.size_bytes + ENTRY_OVERHEAD_BYTES * count
+        self.broker.budget.add(self.tail, self.tail.end, cost)
+        self.size_bytes += run.size_bytes
+        self.ledgers.sizes[-1] += run.size_bytes
+        messages = 0
+        for info in run.counts:
+            messages += info & COUNT
+            if info & CHUNK:
+                self.chunked = True
+        self.messages_in += messages
+        self.bytes_in += run.size_bytes
+        self.entries_in += count
+        self.last_publish_ms = self.broker.now_ms
+        producer = run.producer
+        producer.messages_in += messages
+        producer.bytes_in += run.size_bytes
+        producer.entries_in += count
+        producer.pending -= count
+        if self.dedup is not None and run.top >= 0:
+            self.dedup.keep(producer.name, run.top)
+        session = producer.session
+        session.pending -= count
+        if producer.closed or session.closed:
+            return
+        out, ident, ledger, number = session.out, producer.id, run.ledger, run.number
+        sequences, highest = run.sequences, run.highest
+        for k in range(count):
+            out.append(send_receipt(ident, sequences[k], highest[k], ledger, number + k))
+        session.wrote(count)
+
+    def void(self, runs: list[Run], error: Exception) -> None:
+        """The runs, all that were pending here, will never be on disk."""
+        self.pending_runs = 0
+        self.next_offset = self.tail.end
+        if self.dedup is not None:
+            self.dedup.void()
+        for run in runs:
+            producer = run.producer
+            count = len(run.entries)
+            producer.pending -= count
+            producer.session.pending -= count
+            if producer.closed:
+                continue
+            for k in range(count):
+                top = max(run.sequences[k], run.highest[k])
+                producer.session.push(send_error(producer.id, top, PERSISTENCE_ERROR, str(error)))
+        for producer in list(self.producers.values()):
+            producer.session.drop_producer(producer)
+        self.touched = False
+
+    def rewrite(self) -> None:
+        """All state goes into the open commit once more."""
+        if self.deleted:
+            return
+        self.broker.commit.records.extend(Put(stream, key, value) for stream, key, value in self.states())
+        self.broker.note_topic(self)
+
+    # -- consumers -------------------------------------------------------------------------------------------------
+
+    def consumer_left(self, subscription: Subscription) -> None:
+        """A reader's subscription ends with its last consumer."""
+        if not subscription.durable and not subscription.consumers:
+            self.subscriptions.pop(subscription.name, None)
+            subscription.deleted = True
+
+    def consumers(self) -> list[Consumer]:
+        return [consumer for sub in self.subscriptions.values() for consumer in sub.consumers]
+
+    def wake(self) -> None:
+        """There is something new for every subscription."""
+        for sub in self.subscriptions.values():
+            if sub.consumers:
+                self.broker.wake(sub)
+
+    def low_water(self) -> int:
+        """The lowest offset that a durable subscription still needs."""
+        floor = self.tail.end
+        for sub in self.subscriptions.values():
+            if sub.durable and sub.acks.floor < floor:
+                floor = sub.acks.floor
+        return floor
+
+
+def _last_chunk(entry: bytes) -> bool:
+    """A large message is in the topic when its last chunk is."""
+    metadata = peek(entry)
+    return metadata.chunk_id >= metadata.num_chunks - 1

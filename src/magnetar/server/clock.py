@@ -1,0 +1,17 @@
+"""The time that the core is told: milliseconds since 1970, that never go back."""
+
+from __future__ import annotations
+
+import time
+
+__all__ = ["Clock"]
+
+
+class Clock:
+    """Wall time at the start plus monotonic time since: a jump of the system's clock moves no timer."""
+
+    def __init__(self) -> None:
+        self._offset: float = time.time() - time.monotonic()
+
+    def now_ms(self) -> int:
+        return int((self._offset + time.monotonic()) * 1000)

@@ -1,0 +1,62 @@
+"""Settings, named as in broker.conf, turned into the core's options, named by what they limit."""
+
+from __future__ import annotations
+
+from magnetar import __version__
+from magnetar.core.options import Options
+from magnetar.server.settings import Settings
+
+__all__ = ["core_options"]
+
+_MINUTE_MS = 60_000
+_MB = 1 << 20
+
+
+def _forever(value: int, unit: int) -> int:
+    """A count in the setting's unit; -1 stays -1, which means without end."""
+    return value if value < 0 else value * unit
+
+
+def core_options(settings: Settings) -> Options:
+    """The options that the settings ask for. Addresses are filled in when the ports are known."""
+    s, o = settings, Options()
+    o.server_version = f"Magnetar {__version__}"
+    o.cluster = s.clusterName
+    o.max_message_bytes = s.maxMessageSize
+    o.keep_alive_ms = s.keepAliveIntervalSeconds * 1000
+    o.liveness_probe_ms = s.connectionLivenessCheckTimeoutMillis
+    o.max_pending_publishes = s.maxPendingPublishRequestsPerConnection
+    o.max_connections = s.brokerMaxConnections
+    o.auto_create_topics = s.allowAutoTopicCreation
+    o.auto_create_partitions = s.defaultNumPartitions if s.allowAutoTopicCreationType == "partitioned" else 0
+    o.auto_create_subscriptions = s.allowAutoSubscriptionCreation
+    o.default_partitions = s.defaultNumPartitions
+    o.tail_cache_bytes = s.managedLedgerCacheSizeMB * _MB
+    o.read_batch_bytes = s.dispatcherMaxReadSizeBytes
+    o.ledger_entries_max = s.managedLedgerMaxEntriesPerLedger
+    o.ledger_bytes_max = s.managedLedgerMaxSizePerLedgerMbytes * _MB
+    o.ledger_min_ms = s.managedLedgerMinLedgerRolloverTimeMinutes * _MINUTE_MS
+    o.ledger_max_ms = s.managedLedgerMaxLedgerRolloverTimeMinutes * _MINUTE_MS
+    o.retention_ms = _forever(s.defaultRetentionTimeInMinutes, _MINUTE_MS)
+    o.retention_bytes = _forever(s.defaultRetentionSizeInMB, _MB)
+    o.retention_check_ms = s.retentionCheckIntervalInSeconds * 1000
+    o.message_ttl_ms = s.ttlDurationDefaultInSeconds * 1000
+    o.expiry_check_ms = s.messageExpiryCheckIntervalInMinutes * _MINUTE_MS
+    o.max_unacked_per_consumer = s.maxUnackedMessagesPerConsumer
+    o.max_unacked_per_subscription = s.maxUnackedMessagesPerSubscription
+    o.max_producers_per_topic = s.maxProducersPerTopic
+    o.max_consumers_per_topic = s.maxConsumersPerTopic
+    o.max_consumers_per_subscription = s.maxConsumersPerSubscription
+    o.max_subscriptions_per_topic = s.maxSubscriptionsPerTopic
+    o.max_topics_per_namespace = s.maxTopicsPerNamespace
+    o.round_robin_entries = s.dispatcherMaxRoundRobinBatchSize
+    o.batch_index_ack = s.acknowledgmentAtBatchIndexLevelEnabled
+    o.deduplication = s.brokerDeduplicationEnabled
+    o.dedup_producers_max = s.brokerDeduplicationMaxNumberOfProducers
+    o.failover_delay_ms = s.activeConsumerFailoverDelayTimeMillis
+    o.failover_by_hash = s.activeConsumerFailoverConsistentHashing
+    o.subscription_types = frozenset(s.subscriptionTypesEnabled)
+    o.ring_points = s.subscriptionKeySharedConsistentHashingReplicaPoints
+    o.look_ahead_per_consumer = s.keySharedLookAheadMsgInReplayThresholdPerConsumer
+    o.look_ahead_per_subscription = s.keySharedLookAheadMsgInReplayThresholdPerSubscription
+    return o

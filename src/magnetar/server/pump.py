@@ -1,0 +1,228 @@
+"""The pump: turns of the core, and everything between it and the world.
+
+A turn runs once per pass of the event loop in which anything happened: the core dispatches, frames are written, the
+open commit goes to the log if none is under way, reads and metadata writes are started, the next timer is set. What
+comes back from the log's thread enters through ``_log_events`` and makes a turn of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from magnetar.core.broker import BROKER_STREAM, Broker
+from magnetar.core.catalog import MetaWrite
+from magnetar.core.session import Session
+from magnetar.errors import MagnetarError, MetadataFailed
+from magnetar.ports.log import Committed, Failed, LogStore, ReadDone
+from magnetar.ports.metadata import MetadataStore
+from magnetar.server.clock import Clock
+from magnetar.server.connection import Connection
+
+__all__ = ["Pump"]
+
+RECEIVE_BYTES = 256 * 1024
+CHECKPOINT_SLICE = 200
+"""Topics whose state is collected per turn of the loop while a checkpoint is made."""
+
+_log = logging.getLogger(__name__)
+
+
+class Pump:
+    """Owns the core's turns. Everything here runs in the event loop's thread."""
+
+    def __init__(self, core: Broker, log: LogStore, metadata: MetadataStore, clock: Clock) -> None:
+        self.core = core
+        self.log = log
+        self.metadata = metadata
+        self.clock = clock
+        self.view = memoryview(bytearray(RECEIVE_BYTES))
+        self.stopped: list[Connection] = []
+        self.connections: dict[int, Connection] = {}
+        self.loop = asyncio.get_running_loop()
+        self._scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = -1
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._checkpoint: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Take over from recovery: from now on the log reports here."""
+        self.log.start(self._wake)
+        self.schedule()
+
+    def _wake(self) -> None:
+        """Called from the log's threads."""
+        with contextlib.suppress(RuntimeError):  # the loop may be closed already while the last commit completes
+            self.loop.call_soon_threadsafe(self._log_events)
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    def opened(self, connection: Connection, address: str) -> Session:
+        self.now()
+        session = self.core.connect(address)
+        self.connections[session.number] = connection
+        return session
+
+    def lost(self, session: Session) -> None:
+        self.now()
+        self.connections.pop(session.number, None)
+        self.core.disconnected(session)
+        self.schedule()
+
+    # -- turns -------------------------------------------------------------------------------------------------------
+
+    def now(self) -> None:
+        """Tell the core what time it is."""
+        self.core.now_ms = self.clock.now_ms()
+
+    def schedule(self) -> None:
+        """Make a turn at the end of this pass of the loop."""
+        if not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self._turn)
+
+    def run(self, call: Callable[[], None]) -> None:
+        """Do something with the core from outside (the admin interface), followed by a turn."""
+        self.now()
+        call()
+        self.schedule()
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        core = self.core
+        core.end_turn()
+        commit = core.take_commit()
+        if commit is not None:
+            self.log.submit(commit.records)
+        self._flush()
+        if core.read_requests:
+            requests = core.read_requests
+            core.read_requests = []
+            for ticket, stream, offset, entries, size in requests:
+                self.log.read(ticket, stream, offset, entries, size)
+        if core.meta_writes:
+            writes = core.meta_writes
+            core.meta_writes = []
+            for write in writes:
+                task = self.loop.create_task(self._store(write))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        if self.stopped:
+            self.stopped = [connection for connection in self.stopped if not connection.may_read()]
+        if not core.commit.empty() and core.may_commit():
+            self.schedule()
+        self._set_timer()
+        if self._checkpoint is None and self.log.checkpoint_due():
+            self._checkpoint = self.loop.create_task(self.checkpoint())
+
+    def _flush(self) -> None:
+        core = self.core
+        while core.unflushed:
+            sessions = core.unflushed
+            core.unflushed = []
+            for session in sessions:
+                connection = self.connections.get(session.number)
+                if connection is not None:
+                    connection.flush()
+            core.end_turn()
+        if core.closing:
+            closing = core.closing
+            core.closing = []
+            for session in closing:
+                connection = self.connections.get(session.number)
+                _log.info("closing connection %s: %s", session.address, session.closing)
+                if connection is not None:
+                    connection.hang_up()
+
+    def _set_timer(self) -> None:
+        due = self.core.timers.next_due()
+        if due == self._timer_due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timer_due = due
+        if due >= 0:
+            delay = max(due - self.clock.now_ms(), 0) / 1000
+            self._timer = self.loop.call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._timer_due = -1
+        self.now()
+        self.core.tick()
+        self._turn()
+
+    # -- the log -----------------------------------------------------------------------------------------------------
+
+    def _log_events(self) -> None:
+        """The log has something to say."""
+        self.now()
+        core = self.core
+        for event in self.log.poll():
+            if isinstance(event, Committed):
+                core.committed()
+            elif isinstance(event, ReadDone):
+                core.read_done(event)
+            elif isinstance(event, Failed):
+                _log.error("a commit failed: %s", event.error)
+                core.failed(event.error)
+        self._turn()
+
+    async def checkpoint(self) -> None:
+        """Write down all state, in slices, so that recovery need not read further back than this."""
+        try:
+            token = self.log.begin_checkpoint()
+            state: list[tuple[int, bytes, bytes]] = list(self.core.states())
+            names = list(self.core.topics)
+            for start in range(0, len(names), CHECKPOINT_SLICE):
+                for name in names[start : start + CHECKPOINT_SLICE]:
+                    topic = self.core.topics.get(name)
+                    if topic is not None and topic.stream != BROKER_STREAM:
+                        state.extend(topic.states())
+                await asyncio.sleep(0)
+            self.log.finish_checkpoint(token, state)
+        except OSError as error:
+            _log.error("a checkpoint could not be written: %s; the next start will take longer", error)
+        finally:
+            self._checkpoint = None
+
+    # -- metadata ----------------------------------------------------------------------------------------------------
+
+    async def _store(self, write: MetaWrite) -> None:
+        error: Exception | None = None
+        try:
+            if write.value is None:
+                await self.metadata.delete(write.path)
+            else:
+                await self.metadata.put(write.path, write.value, -1 if write.create else None)
+        except MagnetarError as refused:
+            error = refused
+        except OSError as failed:
+            error = MetadataFailed(f"the metadata store failed: {failed}")
+        self.now()
+        self.core.meta_done(write, error)
+        self.schedule()
+
+    # -- stop --------------------------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """Let what is under way become durable, hang up, write a checkpoint, close the log."""
+        if self._checkpoint is not None:
+            await self._checkpoint
+        for _ in range(1000):
+            if self.core.in_flight is None and not self.core.commit.records and not self._tasks:
+                break
+            await asyncio.sleep(0.005)
+        self._flush()
+        for connection in list(self.connections.values()):
+            connection.hang_up()
+        await asyncio.sleep(0)
+        self.core.end_turn()
+        if self._timer is not None:
+            self._timer.cancel()
+        await self.checkpoint()
+        self.log.close()
