@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from magnetar.admin.start import start_admin
 from magnetar.errors import MagnetarError
 from magnetar.server.run import serve
 from magnetar.server.settings_load import SettingsError, load_settings
@@ -58,7 +59,7 @@ def command(
     for warning in loaded.warnings:
         click.echo(f"warning: {warning}", err=True)
     try:
-        serve(loaded.settings, memory)
+        serve(loaded.settings, memory, click.echo, start_admin)
     except MagnetarError as error:
         click.echo(f"magnetar: {error}", err=True)
         raise SystemExit(1) from None

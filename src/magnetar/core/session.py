@@ -196,7 +196,8 @@ class Session:
                         self._refuse_send(producer, max(sequence, highest), problem)
                         continue
                     batch.entries.append(entry)
-                    batch.counts.append((count & COUNT) | CHUNK if flags & _FLAG_CHUNK else count & COUNT)
+                    count = min(max(count, 1), COUNT)
+                    batch.counts.append(count | CHUNK if flags & _FLAG_CHUNK else count)
                     batch.sequences.append(sequence)
                     batch.highest.append(highest)
                     batch.size_bytes += after - payload

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from magnetar.core.commit import Run
 from magnetar.core.dedup import DUPLICATE, FRESH, Dedup
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
-from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
 from magnetar.core.ledgers import EARLIEST, Ledgers
 from magnetar.core.names import TopicName
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream
-from magnetar.wire.metadata import peek
 from magnetar.wire.replies import send_error, send_receipt
 
 if TYPE_CHECKING:
@@ -64,6 +63,9 @@ class Topic:
         self.messages_in: int = 0
         self.bytes_in: int = 0
         self.entries_in: int = 0
+        self.messages_out_gone: int = 0
+        self.bytes_out_gone: int = 0
+        """What was sent on subscriptions that are gone, so that totals never fall."""
         self.chunked: bool = False
         self.last_publish_ms: int = 0
         self.deduplicated: int = 0
@@ -184,7 +186,7 @@ class Topic:
         assert dedup is not None
         for k in range(len(batch.entries)):
             sequence, highest, count = batch.sequences[k], batch.highest[k], batch.counts[k]
-            whole = not count & CHUNK or _last_chunk(batch.entries[k])
+            whole = not count & CHUNK or chunk_of(batch.entries[k])[1]
             verdict = dedup.judge(producer.name, sequence, highest, whole)
             if verdict == FRESH:
                 if whole:
@@ -270,6 +272,9 @@ class Topic:
         if not subscription.durable and not subscription.consumers:
             self.subscriptions.pop(subscription.name, None)
             subscription.deleted = True
+            self.messages_out_gone += subscription.messages_out
+            self.bytes_out_gone += subscription.bytes_out
+            subscription.messages_out = subscription.bytes_out = 0
 
     def consumers(self) -> list[Consumer]:
         return [consumer for sub in self.subscriptions.values() for consumer in sub.consumers]
@@ -287,9 +292,3 @@ class Topic:
             if sub.durable and sub.acks.floor < floor:
                 floor = sub.acks.floor
         return floor
-
-
-def _last_chunk(entry: bytes) -> bool:
-    """A large message is in the topic when its last chunk is."""
-    metadata = peek(entry)
-    return metadata.chunk_id >= metadata.num_chunks - 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import signal
-from collections.abc import Callable, Coroutine
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,11 @@ from magnetar.server.core_options import core_options
 from magnetar.server.settings import Settings
 from magnetar.server.standalone import Standalone
 
-__all__ = ["CannotListen", "advertise", "make_stores", "run_loop", "serve"]
+__all__ = ["CannotListen", "Web", "advertise", "bind_web", "make_stores", "run_loop", "serve"]
+
+
+Web = Callable[[Standalone, Settings, socket.socket], Awaitable[Callable[[], Awaitable[None]]]]
+"""Starts the HTTP side of a broker on a socket that listens already; what it gives back stops it."""
 
 
 class CannotListen(MagnetarError):  # noqa: N818
@@ -62,12 +68,16 @@ def run_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         runner.run(main())
 
 
-def serve(settings: Settings, memory: bool) -> None:
-    """Run until SIGINT or SIGTERM."""
-    run_loop(lambda: _serve(settings, memory))
+def serve(settings: Settings, memory: bool, announce: Callable[[str], None], web: Web | None = None) -> None:
+    """Run until SIGINT or SIGTERM. ``announce`` is told where the broker listens; ``web`` starts the HTTP side, which
+    this package knows nothing of."""
+    where = "memory only" if memory else str(Path(settings.dataDirectory).resolve())
+    run_loop(lambda: _serve(settings, memory, where, announce, web))
 
 
-async def _serve(settings: Settings, memory: bool) -> None:
+async def _serve(
+    settings: Settings, memory: bool, where: str, announce: Callable[[str], None], web: Web | None
+) -> None:
     log, metadata = make_stores(settings, memory)
     broker = Standalone(core_options(settings), log, metadata)
     stopping = asyncio.Event()
@@ -75,12 +85,49 @@ async def _serve(settings: Settings, memory: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     await listen(broker, settings)
-    where = "memory only" if memory else str(Path(settings.dataDirectory).resolve())
-    print(f"Magnetar listens on {broker.options.broker_url}, data in {where}", flush=True)
+    stop_web: Callable[[], Awaitable[None]] | None = None
     try:
+        listener = bind_web(broker, settings) if web is not None else None
+        urls = (
+            broker.options.broker_url
+            if listener is None
+            else f"{broker.options.broker_url} and {broker.options.http_url}"
+        )
+        announce(f"Magnetar listens on {urls}, data in {where}")
+        if web is not None and listener is not None:
+            stop_web = await web(broker, settings, listener)
+        tune_collector()
         await stopping.wait()
     finally:
+        if stop_web is not None:
+            await stop_web()
         await broker.stop()
+
+
+def tune_collector() -> None:
+    """Let the cycle collector leave alone what lives as long as the process, and look at the rest less often.
+
+    The core's objects are freed by their reference counts; cycles come from connections and errors, which are few.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def bind_web(broker: Standalone, settings: Settings) -> socket.socket | None:
+    """Open the HTTP port, so that it is known and clients may queue there; None when the settings want none."""
+    if settings.webServicePort is None:
+        return None
+    try:
+        listener = socket.create_server((settings.bindAddress, settings.webServicePort), backlog=1024)
+    except OSError as error:
+        raise CannotListen(
+            f"cannot listen on {settings.bindAddress}:{settings.webServicePort}: {error.strerror}; "
+            "choose another with --http-port, or stop what uses it"
+        ) from None
+    host = broker.options.http_url.rpartition(":")[0]
+    broker.options.http_url = f"{host}:{listener.getsockname()[1]}"
+    return listener
 
 
 async def listen(broker: Standalone, settings: Settings) -> int:

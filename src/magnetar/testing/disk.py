@@ -267,7 +267,9 @@ class FaultDisk:
             self._enter("truncate", path)
             node = self._node(path)
             del node.data[size:]
-            if sync:
+            if sync and node.poisoned:
+                self.resynced.append(path)
+            elif sync:
                 node.sync()
 
     def rename(self, old: str, new: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from magnetar.errors import LogFailed
 from magnetar.log.files import FileLog
 from magnetar.log.files.disk import OsDisk
 from magnetar.log.memory import MemoryLog
@@ -46,6 +48,7 @@ class FilesHarness(LogHarness):
 
     def __init__(self, seed: int = 0) -> None:
         self.disk = FaultDisk(seed)
+        self.dice = random.Random(seed)
         self.cuts = 0
 
     def open(self) -> LogStore:
@@ -64,6 +67,18 @@ class FilesHarness(LogHarness):
         dead, self.disk = self.disk, self.disk.kill() if self.cuts % 3 == 2 else self.disk.power_cut()
         store.close()
         assert not dead.resynced, "a file was synced again after its sync had failed"
+        if self.cuts % 4 == 3:
+            self._interrupt_a_recovery()
+
+    def _interrupt_a_recovery(self) -> None:
+        """The power fails once more while the log is being recovered, or just after."""
+        self.disk.stop_after(self.dice.randrange(25))
+        store = self.open()
+        with contextlib.suppress(LogFailed):
+            store.recover()
+        store.close()
+        assert not self.disk.resynced
+        self.disk = self.disk.power_cut()
 
     def fail_next(self, times: int) -> None:
         self.disk.fail("fdatasync", times=times)

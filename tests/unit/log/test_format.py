@@ -147,7 +147,7 @@ def test_a_directory_of_golden_files_is_recovered() -> None:
     assert recovered.notes == []
     assert recovered.next_stream == 9
     assert (recovered.streams[7].first, recovered.streams[7].end, recovered.streams[7].state) == (1, 2, {})
-    sidecar = decode_index(read_file(disk, "log/00000000000000000003.idx"), 3, 0, len(_bytes(SEGMENT)))
+    sidecar = decode_index(read_file(disk, "log/00000000000000000003-0001.idx"), 3, 1, len(_bytes(SEGMENT)))
     assert sidecar is not None
 
 

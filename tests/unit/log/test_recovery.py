@@ -31,9 +31,8 @@ def test_a_torn_tail_is_cut_at_the_last_whole_commit_wherever_it_is_torn(files: 
     _append(session, 0, 2)
     whole = len(files.segment(1))
     _append(session, 2, 3)
-    session = files.kill(session.store)
-    session.close()
     full = files.segment(1)
+    session.close()
     for cut in range(whole, whole + COMMIT_BYTES + 3 * RECORD_BYTES):
         again = Files(segment_bytes=100_000)
         fd = again.disk.create(f"{DIRECTORY}/{segment_name(1)}")
@@ -41,12 +40,48 @@ def test_a_torn_tail_is_cut_at_the_last_whole_commit_wherever_it_is_torn(files: 
         again.disk.close(fd)
         recovered = Session(again)
         assert recovered.recovered.streams[1].end == 2
-        assert len(again.segment(1)) == whole
+        # The commit before the torn one may never have been synced: it is in a copy that was.
+        assert [len(again.bytes_of(name)) for name in again.names(".seg")] == [whole]
+        assert again.names(".seg") == [segment_name(1, 1)]
         if cut > whole:
             assert f"cut at byte {whole}, {cut - whole} bytes dropped" in recovered.recovered.notes[0]
         _append(recovered, 2, 1)
         assert recovered.read(1) == [ENTRY] * 3
         recovered.close()
+
+
+def test_commits_that_may_never_have_been_synced_are_copied_to_a_file_that_surely_is(files: Files) -> None:
+    session = Session(files)
+    _append(session, 0, 1)
+    # The sync fails, and so does everything the log could do about it; then the process dies, but not the machine.
+    files.disk.fail("fdatasync")
+    files.disk.fail("truncate")
+    files.disk.fail("create")
+    session.refused(Append(1, 1, [ENTRY]))
+    session = files.kill(session.store)
+    # What nobody was told about is there, from the kernel's memory. It may be kept, but then it must stay.
+    assert session.recovered.streams[1].end == 2
+    session = session.cut_power()
+    assert session.recovered.streams[1].end == 2
+    assert session.read(1) == [ENTRY] * 2
+    session.close()
+
+
+def test_on_a_full_disk_recovery_does_without_the_copy(files: Files) -> None:
+    session = Session(files)
+    _append(session, 0, 3)
+    files.disk, dead = files.disk.kill(), files.disk
+    session.close()
+    assert dead.stopped
+    files.disk.capacity = files.disk.used
+    session = Session(files)
+    assert any("the disk is full" in note for note in session.recovered.notes)
+    assert session.read(1) == [ENTRY] * 3
+    files.disk.capacity = None
+    _append(session, 3, 1)
+    session = session.cut_power()
+    assert session.read(1) == [ENTRY] * 4
+    session.close()
 
 
 def test_after_recovery_the_next_commit_goes_to_a_new_segment(files: Files) -> None:

@@ -22,13 +22,13 @@ from magnetar.log.files.checkpoint import decode_checkpoint, parse_checkpoint_na
 from magnetar.log.files.disk import Disk, OsDisk
 from magnetar.log.files.errors import DirectoryInUse, failure
 from magnetar.log.files.index import decode_index
-from magnetar.log.files.records import DROP, DROP_STREAM, ENTRY, MERGE, PUT, TRIM
+from magnetar.log.files.records import DROP, DROP_STREAM, MERGE, PUT, TRIM, Entries
 from magnetar.log.files.segment import Damage, Scan, decode_header, parse_name, sidecar_name
-from magnetar.log.files.sidecar import entry_place, read_file
+from magnetar.log.files.sidecar import read_file
 
 __all__ = ["Bad", "FileSummary", "Report", "inspect", "summaries", "verify"]
 
-_KINDS = {ENTRY: "entries", PUT: "puts", MERGE: "merges", DROP: "drops", TRIM: "trims", DROP_STREAM: "dropped streams"}
+_KINDS = {PUT: "puts", MERGE: "merges", DROP: "drops", TRIM: "trims", DROP_STREAM: "dropped streams"}
 _LOCK_NAME = "LOCK"
 
 
@@ -230,8 +230,10 @@ class _Examination:
             for found in scan:
                 if isinstance(found, Damage):
                     summary.bad.append(Bad(name, found.position, found.expected, found.size))
+                elif isinstance(found, Entries):
+                    self._count_entries(summary, found)
                 else:
-                    self._count(summary, found[1])
+                    summary.counts[_KINDS.get(found[1][8], "unknown records")] += 1
             summary.commits = scan.commits
             summary.valid = scan.valid
             if scan.torn is not None:
@@ -241,9 +243,8 @@ class _Examination:
             scan.close()
         return summary
 
-    def _count(self, summary: FileSummary, record: bytes) -> None:
-        summary.counts[_KINDS.get(record[8], "unknown records")] += 1
-        if record[8] == ENTRY:
-            stream, offset = entry_place(record)
-            first, last = summary.streams.get(stream, (offset, offset))
-            summary.streams[stream] = (min(first, offset), max(last, offset))
+    def _count_entries(self, summary: FileSummary, found: Entries) -> None:
+        count = len(found.lengths) - 1
+        summary.counts["entries"] += count
+        first, last = summary.streams.get(found.stream, (found.offset, found.offset))
+        summary.streams[found.stream] = (min(first, found.offset), max(last, found.offset + count - 1))
