@@ -55,8 +55,21 @@ def test_two_consumers_share_in_one_loop(broker: Broker, topic: str) -> None:
             consumers = [await client.subscribe(topic, "s", SHARED) for _ in range(2)]
             producer = await client.create_producer(topic, batching_enabled=False)
             await asyncio.gather(*(producer.send(payload) for payload in numbered(40)))
-            got = await asyncio.gather(*(receive(consumer, 20) for consumer in consumers))
-            assert sorted(message.data() for messages in got for message in messages) == sorted(numbered(40))
+            got: list[bytes] = []
+            finished = asyncio.Event()
+
+            async def take(consumer: pulsar.asyncio.Consumer) -> None:
+                while True:
+                    got.append((await consumer.receive()).data())
+                    if len(got) == 40:
+                        finished.set()
+
+            tasks = [asyncio.create_task(take(consumer)) for consumer in consumers]
+            async with asyncio.timeout(SECONDS):
+                await finished.wait()
+            for task in tasks:
+                task.cancel()
+            assert sorted(got) == sorted(numbered(40))
 
     asyncio.run(go())
 
