@@ -157,7 +157,7 @@ class Broker:
         session = producer.session
         if session.producers.get(producer.id) is producer:
             del session.producers[producer.id]
-            session.retired[producer.id] = self.now_ms + self.options.keep_alive_ms
+            session.retire(producer.id)
         topic = producer.topic
         if topic.producers.get(producer.name) is producer:
             del topic.producers[producer.name]
@@ -182,9 +182,15 @@ class Broker:
         while self.woken or self.dirty:
             woken = self.woken
             self.woken = []
-            for sub in woken:
-                sub.awake = False
-                sub.dispatch()
+            done = 0
+            try:
+                for sub in woken:
+                    sub.awake = False
+                    done += 1
+                    sub.dispatch()
+            finally:
+                # A bug in one subscription's turn must not put the others to sleep for ever.
+                self.woken[:0] = woken[done:]
             dirty = self.dirty
             self.dirty = []
             for sub in dirty:
@@ -313,11 +319,15 @@ class Broker:
         self.timers.run_due(self.now_ms)
 
     def every_second(self) -> None:
-        """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone."""
+        """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone. The handshake
+        has one interval in all."""
         self.timers.at(self.now_ms + _SECOND_MS, self.every_second)
         interval = self.options.keep_alive_ms
         now = self.now_ms
         for session in list(self.sessions.values()):
+            if not session.connected and now - session.connected_ms >= interval:
+                self.lost(session, "no handshake within a keep-alive interval")
+                continue
             silent = now - session.seen_ms
             if silent < interval:
                 continue

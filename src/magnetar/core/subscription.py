@@ -7,6 +7,7 @@ a commit which failed is written whole in the next one.
 
 from __future__ import annotations
 
+import json
 import struct
 from typing import TYPE_CHECKING
 
@@ -256,7 +257,7 @@ class Subscription:
 
     def encode(self) -> bytes:
         """The cursor as a state value: version, properties, acknowledged set."""
-        properties = "\0".join(f"{key}\0{value}" for key, value in self.properties.items()).encode()
+        properties = json.dumps(self.properties, separators=(",", ":")).encode() if self.properties else b""
         return _HEAD.pack(_VERSION, len(properties)) + properties + self.acks.encode()
 
     @staticmethod
@@ -269,8 +270,7 @@ class Subscription:
         found.acks = AckSet.decode(value, _HEAD.size + size)
         for delta in merges:
             found.acks.merge(delta)
-        parts = value[_HEAD.size : _HEAD.size + size].decode().split("\0") if size else []
-        found.properties = dict(zip(parts[::2], parts[1::2], strict=True))
+        found.properties = json.loads(value[_HEAD.size : _HEAD.size + size]) if size else {}
         return found
 
     # -- moving the cursor -----------------------------------------------------------------------------------------
