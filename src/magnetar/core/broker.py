@@ -37,7 +37,7 @@ from magnetar.core.tail import TailBudget
 from magnetar.core.timers import Timers
 from magnetar.core.topic import Topic
 from magnetar.core.upkeep import Upkeep
-from magnetar.ports.log import DropStream, Put, ReadDone, Recovered
+from magnetar.ports.log import Drop, DropStream, Put, ReadDone, Recovered
 from magnetar.wire.replies import PING_FRAME
 
 __all__ = ["BROKER_STREAM", "Broker", "ReadRequest"]
@@ -207,10 +207,12 @@ class Broker:
         if not self.may_commit():
             return None
         while not self.commit.records:
-            calls = self.commit.after
-            if not calls:
+            if self.commit.empty():
                 return None
+            runs, calls = self.commit.runs, self.commit.after
             self.commit = Commit()
+            for run in runs:
+                run.topic.durable(run)
             for call in calls:
                 call(None)
             self.end_turn()
@@ -264,7 +266,7 @@ class Broker:
             for sub in commit.cursors:
                 sub.write_whole()
             for record in commit.records:
-                if isinstance(record, DropStream):
+                if isinstance(record, DropStream | Drop):
                     self.commit.records.append(record)
         for stream, topic in topics.items():
             topic.void(runs.get(stream, []), error)

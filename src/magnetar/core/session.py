@@ -195,6 +195,8 @@ class Session:
                     entry = data[payload:after]
                     problem = self._problem(entry, flags)
                     if problem:
+                        producer.topic.publish(producer, batch)
+                        batch = SendBatch()
                         self._refuse_send(producer, max(sequence, highest), problem)
                         continue
                     batch.entries.append(entry)
@@ -260,7 +262,7 @@ class Session:
             else "transactions are not supported, and a message may have at most "
             f"{self.broker.options.max_message_bytes} bytes"
         )
-        self.push(send_error(producer.id, sequence, code, message))
+        producer.topic.refuse(producer, send_error(producer.id, sequence, code, message))
 
     def _unknown_producer(self, ident: int) -> None:
         """A SEND for an id that was closed a moment ago is late; for any other id it is a mistake."""
