@@ -118,7 +118,8 @@ class Subscription:
 
     def tell_end(self) -> None:
         """When a terminated topic has nothing left here, every consumer hears of it once."""
-        if self.topic.terminated and self.acks.floor >= self.topic.tail.end:
+        topic = self.topic
+        if topic.terminated and not topic.pending_runs and self.acks.floor >= topic.tail.end:
             for consumer in self.consumers:
                 if not consumer.end_told:
                     consumer.end_told = True
@@ -179,7 +180,14 @@ class Subscription:
 
     def _ack_cumulative(self, consumer: Consumer, message_id: MessageId) -> None:
         topic = self.topic
-        offset = topic.ledgers.offset_from(message_id.ledger, message_id.entry, topic.tail.end)
+        offset = topic.ledgers.offset(message_id.ledger, message_id.entry)
+        if offset < 0:
+            # An id that no message has, such as one before a ledger's first: what lies before it is acknowledged.
+            end = topic.tail.end
+            before = topic.ledgers.offset_from(message_id.ledger, message_id.entry, end)
+            if before < end:
+                self.move_floor(before)
+            return
         if offset >= topic.tail.end:
             return
         words = message_id.ack_set
@@ -189,7 +197,9 @@ class Subscription:
                 left = self.acks.keep_part(offset, words_mask(words))
                 if left:
                     self.new_parts[offset] = left
-                    self.mark()
+                else:
+                    self.new_offsets.append(offset)
+                self.mark()
             return
         self.move_floor(offset + 1)
 

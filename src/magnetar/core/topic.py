@@ -286,7 +286,9 @@ class Topic:
     def consumer_left(self, subscription: Subscription) -> None:
         """A reader's subscription ends with its last consumer."""
         if not subscription.durable and not subscription.consumers:
-            self.subscriptions.pop(subscription.name, None)
+            # Another reader may have come under the same name.
+            if self.subscriptions.get(subscription.name) is subscription:
+                del self.subscriptions[subscription.name]
             subscription.deleted = True
 
     def consumers(self) -> list[Consumer]:

@@ -85,6 +85,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
             rival.session.probe(lambda alive: _admit(broker, session, message, topic, False))
             return
     del session.opening[-1 - message.consumer_id]
+    sub: Subscription | None = None
     try:
         sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
@@ -92,6 +93,8 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         consumer = _make(broker, session, message, sub)
         sub.join(consumer)
     except MagnetarError as error:
+        if sub is not None:
+            topic.consumer_left(sub)
         session.error(message.request_id, error)
         return
     session.consumers[consumer.id] = consumer
@@ -103,9 +106,10 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
     def durable(error: Exception | None) -> None:
         if error is None:
             session.success(message.request_id)
-            sub.tell_end()
-        elif session.consumers.pop(consumer.id, None) is not None:
-            sub.leave(consumer)
+            consumer.subscription.tell_end()
+        elif session.consumers.get(consumer.id) is consumer:
+            del session.consumers[consumer.id]
+            consumer.subscription.leave(consumer)
             session.error(message.request_id, error)
 
     broker.when_durable(durable)
