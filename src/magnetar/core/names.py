@@ -91,7 +91,7 @@ class TopicName:
     @property
     def path(self) -> str:
         """Namespace, domain and encoded local name: the tail of a metadata path."""
-        return f"{self.namespace}/{self.domain}/{quote(self.local, safe='')}"
+        return f"{self.namespace}/{self.domain}/{quote(self.local)}"
 
     @staticmethod
     def from_path(path: str) -> TopicName:
