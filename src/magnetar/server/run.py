@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import errno
+import os
 import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from magnetar.core.options import Options
@@ -17,11 +18,17 @@ from magnetar.server.core_options import core_options
 from magnetar.server.settings import Settings
 from magnetar.server.standalone import Standalone
 
-__all__ = ["CannotListen", "advertise", "make_stores", "run_loop", "serve"]
+__all__ = ["DataFolderError", "ListenError", "advertise", "listen", "make_stores", "run_loop", "serve"]
 
 
-class CannotListen(MagnetarError):
+class ListenError(MagnetarError):
     """The port cannot be had."""
+
+    fault = "operator"
+
+
+class DataFolderError(MagnetarError):
+    """The data folder is not there and cannot be made."""
 
     fault = "operator"
 
@@ -37,7 +44,12 @@ def make_stores(settings: Settings, memory: bool) -> tuple[LogStore, MetadataSto
     from magnetar.metadata.sqlite import SqliteMetadata
 
     folder = Path(settings.dataDirectory)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFolderError(
+            f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data"
+        ) from None
     return FileLog(folder / "log"), SqliteMetadata(folder / "metadata.db")
 
 
@@ -62,38 +74,64 @@ def run_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         runner.run(main())
 
 
-def serve(settings: Settings, memory: bool) -> None:
-    """Run until SIGINT or SIGTERM."""
-    run_loop(lambda: _serve(settings, memory))
+def serve(settings: Settings, memory: bool, say: Callable[[str], None]) -> None:
+    """Run until SIGINT or SIGTERM. ``say`` is told where the broker listens once it does."""
+    run_loop(lambda: _serve(settings, memory, say))
 
 
-async def _serve(settings: Settings, memory: bool) -> None:
+def _stop_on_signals(stopping: asyncio.Event) -> None:
+    """The first signal asks for a clean stop, the second ends the process at once: the log stands a crash.
+
+    These are plain handlers, not the loop's own, because recovery keeps the loop busy.
+    """
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(128 + number)
+        asked = True
+        loop.call_soon_threadsafe(stopping.set)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+
+
+async def _serve(settings: Settings, memory: bool, say: Callable[[str], None]) -> None:
+    stopping = asyncio.Event()
+    _stop_on_signals(stopping)
     log, metadata = make_stores(settings, memory)
     broker = Standalone(core_options(settings), log, metadata)
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
     await listen(broker, settings)
-    where = "memory only" if memory else str(Path(settings.dataDirectory).resolve())
-    print(f"Magnetar listens on {broker.options.broker_url}, data in {where}", flush=True)
+    _announce(broker.options, settings, memory, say)
     try:
         await stopping.wait()
     finally:
         await broker.stop()
 
 
+def _announce(options: Options, settings: Settings, memory: bool, say: Callable[[str], None]) -> None:
+    """Where it listens, where data lies, and nothing more."""
+    say(f"Magnetar listens on {options.broker_url}")
+    if settings.webServicePort is not None:
+        say(f"Administration on {options.http_url}")
+    say("Data in memory only" if memory else f"Data in {Path(settings.dataDirectory).resolve()}")
+
+
 async def listen(broker: Standalone, settings: Settings) -> int:
-    """Open the client port; a port that is taken is said in a sentence."""
+    """Open the client port; a broker that cannot start is taken down again, and why is said in a sentence."""
     try:
         port = await broker.start(settings.bindAddress, settings.brokerServicePort or 0)
     except OSError as error:
         await broker.stop()
-        if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL):
-            raise CannotListen(
-                f"cannot listen on {settings.bindAddress}:{settings.brokerServicePort}: {error.strerror}; "
-                "choose another with --port, or stop what uses it"
-            ) from None
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise ListenError(
+            f"cannot listen on {settings.bindAddress}:{settings.brokerServicePort}: {reason}; "
+            "choose another with --host and --port, or stop what uses it"
+        ) from None
+    except BaseException:
+        await broker.stop()
         raise
     advertise(broker.options, settings, port, settings.webServicePort or 0)
     return port
