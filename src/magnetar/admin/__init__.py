@@ -1,0 +1,1 @@
+"""The HTTP side of the broker: administration with Pulsar's routes and field names, metrics, and lookup over HTTP."""

@@ -54,7 +54,7 @@ def command(
     verbose: bool,
 ) -> None:
     """Receive messages of TOPIC, print them on stdout and acknowledge them."""
-    received = 0
+    received: int | None = None
     try:
         with connected(url, verbose) as (pulsar, client):
             consumer = client.subscribe(
@@ -64,7 +64,10 @@ def command(
                 initial_position=pulsar.InitialPosition.__members__[position],
                 # What is fetched and not printed would have to be delivered to somebody else once more.
                 receiver_queue_size=min(count, QUEUE_MAX) or QUEUE_MAX,
+                # Else the part of a batch that was printed would be delivered again with the rest.
+                batch_index_ack_enabled=True,
             )
+            received = 0
             click.echo(f"subscribed to {topic}", err=True)
             while not count or received < count:
                 message = consumer.receive()
@@ -77,7 +80,8 @@ def command(
         if ended.code != 130 or count:
             raise
     finally:
-        click.echo(f"{received} messages received", err=True)
+        if received is not None:
+            click.echo(f"{received} messages received", err=True)
 
 
 def _print(message: Message, hide_content: bool, as_hex: bool, as_json: bool) -> None:

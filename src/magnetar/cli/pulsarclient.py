@@ -77,6 +77,7 @@ class Client(Protocol):
         consumer_type: object,
         initial_position: object,
         receiver_queue_size: int,
+        batch_index_ack_enabled: bool,
     ) -> Consumer: ...
 
     def close(self) -> None: ...

@@ -1,8 +1,8 @@
 """``magnetar standalone``: the broker in this process, until Ctrl-C or SIGTERM.
 
-Stdout gets the three lines that say where the broker listens and where its data lies, once it does; everything else,
-warnings included, goes to stderr. Reasons not to start are a sentence each: wrong settings end with exit code 2, a
-machine that does not allow it (a taken port, a data folder that is in use, damaged or of another format) with 1.
+Stdout gets one line once the broker listens: where it does, and where its data lies. Everything else, warnings
+included, goes to stderr. Reasons not to start are a sentence each: wrong settings end with exit code 2, a machine that
+does not allow it (a taken port, a data folder that is in use, damaged or of another format) with 1.
 """
 
 from __future__ import annotations
@@ -111,11 +111,12 @@ def _is_loopback(host: str) -> bool:
 
 
 def _run(loaded: Loaded, memory: bool) -> None:
+    from magnetar.admin.start import start_admin
     from magnetar.errors import MagnetarError
     from magnetar.server.run import serve
 
     try:
-        serve(loaded.settings, memory, click.echo)
+        serve(loaded.settings, memory, click.echo, start_admin)
     except MagnetarError as error:
         click.echo(f"magnetar: {error}", err=True)
         raise SystemExit(1) from None

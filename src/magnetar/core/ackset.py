@@ -1,8 +1,8 @@
 """What a subscription has acknowledged: everything below a floor, single entries above it, parts of batches.
 
 Acknowledgements mostly come in order; then only the floor moves and nothing is stored. Out of order they set bits in
-blocks of 256, kept in a dict by block number, so that a hole at the floor with millions of acknowledged entries above it
-costs about a bit per entry. When the floor's own bit becomes set, the floor runs up through the ones.
+blocks of 256, kept in a dict by block number, so that a hole at the floor with millions of acknowledged entries above
+it costs about a bit per entry. When the floor's own bit becomes set, the floor runs up through the ones.
 
 A part of a batch is a mask with a one for every message that is *not* acknowledged yet, as on the wire; masks only
 ever lose bits, and an empty one is a whole acknowledgement. Everything here is idempotent, which is what lets the log

@@ -10,9 +10,9 @@ happened, and then calls ``end_turn()``; after that it carries out what the core
 * ``read_requests``: entries wanted from the log; ``meta_writes``: changes for the metadata store;
 * ``timers.next_due()``: when to call ``tick()`` next.
 
-What comes back goes in as ``committed()``, ``failed()``, ``read_done()`` and ``meta_done()``. One commit is under way at
-a time; everything that arrives meanwhile shares the next one. After a failed commit the next is held back a little, so
-that a full disk is not hammered.
+What comes back goes in as ``committed()``, ``failed()``, ``read_done()`` and ``meta_done()``. One commit is under way
+at a time; everything that arrives meanwhile shares the next one. After a failed commit the next is held back a little,
+so that a full disk is not hammered.
 
 Within a turn nothing is sent to consumers directly: whatever might make a subscription move calls ``wake``, and each
 woken subscription dispatches once at the end of the turn.
@@ -23,6 +23,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
+from magnetar.core.access import grant_exclusive
 from magnetar.core.catalog import Catalog, MetaWrite
 from magnetar.core.commit import Commit, Run
 from magnetar.core.names import TopicName
@@ -35,6 +36,7 @@ from magnetar.core.subscription import Subscription
 from magnetar.core.tail import TailBudget
 from magnetar.core.timers import Timers
 from magnetar.core.topic import Topic
+from magnetar.core.upkeep import Upkeep
 from magnetar.ports.log import DropStream, Put, ReadDone, Recovered
 from magnetar.wire.replies import PING_FRAME
 
@@ -85,6 +87,7 @@ class Broker:
         self.meta_waits: dict[int, Callable[[Exception | None], None]] = {}
         self.meta_count: int = 0
         self.rates: Rates = Rates(self)
+        self.upkeep: Upkeep = Upkeep(self)
 
     # -- start -----------------------------------------------------------------------------------------------------
 
@@ -111,6 +114,7 @@ class Broker:
             if stream not in owned:
                 self.commit.records.append(DropStream(stream))
         self.every_second()
+        self.upkeep.start()
 
     def next_ledger(self) -> int:
         """A ledger id that was never used; durable with the commit that first uses it."""
@@ -159,13 +163,11 @@ class Broker:
             del topic.producers[producer.name]
         if producer in topic.waiting:
             topic.waiting.remove(producer)
+            session.waiting.pop(producer.id, None)
         if topic.exclusive is producer:
             topic.exclusive = None
         if topic.waiting and not topic.producers:
-            grant = topic.waiting.pop(0)
-            from magnetar.core.requests.producing import grant_exclusive
-
-            grant_exclusive(grant)
+            grant_exclusive(topic.waiting.pop(0))
 
     # -- turns -----------------------------------------------------------------------------------------------------
 
@@ -190,18 +192,23 @@ class Broker:
                 if sub.durable:
                     self.commit.cursors.append(sub)
 
+    def may_commit(self) -> bool:
+        """Whether the log can be given something now."""
+        return self.in_flight is None and self.now_ms >= self.hold_until_ms
+
     def take_commit(self) -> Commit | None:
         """What to hand to the log now, or None. The caller reports back with ``committed`` or ``failed``."""
-        if self.in_flight is not None or self.now_ms < self.hold_until_ms:
+        if not self.may_commit():
             return None
+        while not self.commit.records:
+            calls = self.commit.after
+            if not calls:
+                return None
+            self.commit = Commit()
+            for call in calls:
+                call(None)
+            self.end_turn()
         commit = self.commit
-        if not commit.records:
-            if commit.after:
-                self.commit = Commit()
-                for call in commit.after:
-                    call(None)
-                self.end_turn()
-            return None
         if self.counter_dirty:
             self.counter_dirty = False
             commit.records.append(Put(BROKER_STREAM, _COUNTER_KEY, _COUNTER.pack(self.counter)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from magnetar.wire.errors import WireError
 from magnetar.wire.metadata import peek
 
-__all__ = ["CHUNK", "COUNT", "entry_count"]
+__all__ = ["CHUNK", "COUNT", "chunk_of", "entry_count", "last_batch_index"]
 
 CHUNK = 1 << 30
 """Set in a count when the entry is one chunk of a larger message."""
@@ -21,4 +21,25 @@ def entry_count(entry: bytes) -> int:
         return 1
     if metadata.chunk_id >= 0 and metadata.num_chunks > 1:
         return CHUNK | 1
-    return max(metadata.num_messages, 1)
+    return min(max(metadata.num_messages, 1), COUNT)
+
+
+def chunk_of(entry: bytes) -> tuple[bytes | None, bool]:
+    """The id of the large message that the entry is a chunk of, and whether it is the last one; None for no id.
+
+    An entry that is called a chunk but cannot be understood stands for itself.
+    """
+    try:
+        metadata = peek(entry)
+    except WireError:
+        return None, True
+    return metadata.uuid, metadata.chunk_id >= metadata.num_chunks - 1
+
+
+def last_batch_index(entry: bytes) -> int:
+    """The index of the last message in a batch; -1 for what is no batch, or cannot be understood."""
+    try:
+        metadata = peek(entry)
+    except WireError:
+        return -1
+    return metadata.num_messages - 1 if metadata.is_batch else -1

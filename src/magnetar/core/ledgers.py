@@ -2,9 +2,9 @@
 
 Inside the broker a message is named by its *offset*, a dense count per topic that never repeats. To clients it is named
 by a ledger id and an entry id, as in Pulsar. The table below translates: each row is a ledger id with the offset of its
-entry 0, the time it was opened and the bytes it holds. A new row begins with every start of the broker, so that an id once seen by a
-client, durable or not, is never given to another message; and now and then in between, because whole ledgers are what
-retention drops.
+entry 0, the time it was opened and the bytes it holds. A new row begins with every start of the broker, so that an id
+once seen by a client, durable or not, is never given to another message; and now and then in between, because whole
+ledgers are what retention drops.
 """
 
 from __future__ import annotations

@@ -1,17 +1,4 @@
-"""A producer on a connection, and the four ways to share or own a topic.
-
-Access modes as a table; "others" are the producers that are connected to the topic already:
-
-=====================  ======================================================================================
-Shared                 refused with ProducerBusy while an exclusive producer is connected or waiting is granted
-Exclusive              refused with ProducerFenced while anyone else is connected
-WaitForExclusive       joins a queue and becomes exclusive when everyone else has gone
-ExclusiveWithFencing   disconnects everyone else, the waiting ones too, and becomes exclusive
-=====================  ======================================================================================
-
-Whoever becomes exclusive raises the topic's epoch, durably; a producer that comes back with an older epoch than the
-topic's has been fenced and is refused.
-"""
+"""A producer on a connection. How several of them share or own a topic is in ``core/access``."""
 
 from __future__ import annotations
 
@@ -28,7 +15,7 @@ MODES = ("Shared", "Exclusive", "WaitForExclusive", "ExclusiveWithFencing")
 
 
 class Producer:
-    """What the hot path needs stands here; everything about opening and closing is in ``requests/producing``."""
+    """What the hot path needs stands here; opening and closing are in ``requests/producing``."""
 
     def __init__(self, session: Session, producer_id: int, name: str, topic: Topic) -> None:
         self.session: Session = session

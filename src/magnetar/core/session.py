@@ -74,6 +74,8 @@ class Session:
         self.pending: int = 0
         """Publishes that are not answered yet."""
         self.producers: dict[int, Producer] = {}
+        self.waiting: dict[int, Producer] = {}
+        """Producers that wait to become exclusive; a SEND from one is a mistake."""
         self.consumers: dict[int, Consumer] = {}
         self.opening: dict[int, str] = {}
         """Producer and consumer ids (negative for consumers) whose request is still under way, with the topic."""
@@ -194,7 +196,8 @@ class Session:
                         self._refuse_send(producer, max(sequence, highest), problem)
                         continue
                     batch.entries.append(entry)
-                    batch.counts.append((count & COUNT) | CHUNK if flags & _FLAG_CHUNK else count & COUNT)
+                    count = min(max(count, 1), COUNT)
+                    batch.counts.append(count | CHUNK if flags & _FLAG_CHUNK else count)
                     batch.sequences.append(sequence)
                     batch.highest.append(highest)
                     batch.size_bytes += after - payload
@@ -337,9 +340,8 @@ class Session:
         for consumer in list(self.consumers.values()):
             consumer.subscription.leave(consumer)
         self.consumers.clear()
-        for producer in list(self.producers.values()):
+        for producer in list(self.waiting.values()) + list(self.producers.values()):
             self.broker.close_producer(producer)
-        self.producers.clear()
         self._alive(False)
 
     def drop_producer(self, producer: Producer) -> None:

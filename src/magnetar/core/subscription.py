@@ -1,8 +1,8 @@
 """A subscription: a named cursor over a topic, the consumers on it, and a dispatcher of their kind.
 
 The cursor is an ``AckSet``. What changes in it during a turn is noted here and written to the log as one delta in the
-turn's commit (``write``); whoever wants to know that it is durable waits for that commit. A cursor that was touched by a
-commit which failed is written whole in the next one.
+turn's commit (``write``); whoever wants to know that it is durable waits for that commit. A cursor that was touched by
+a commit which failed is written whole in the next one.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ class Subscription:
         self.sticky: bool = False
         self.messages_out: int = 0
         self.bytes_out: int = 0
+        """Sent to consumers that have left; those that are there count their own."""
         self.entries_out: int = 0
         self.acked_count: int = 0
         self.redelivered_count: int = 0
@@ -94,6 +95,7 @@ class Subscription:
             return
         consumer.closed = True
         self.consumers.remove(consumer)
+        self.bytes_out += consumer.bytes_out
         if self.dispatcher is not None:
             self.dispatcher.remove(consumer)
         self.topic.consumer_left(self)

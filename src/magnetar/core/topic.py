@@ -1,7 +1,7 @@
 """A topic: its ledgers, its tail, its producers and its subscriptions.
 
-Publishing: ``publish`` gives a run of entries offsets and puts it into the open commit; nothing is visible yet. When the
-log says that the commit is durable, ``durable`` appends the run to the tail, answers the producer and wakes the
+Publishing: ``publish`` gives a run of entries offsets and puts it into the open commit; nothing is visible yet. When
+the log says that the commit is durable, ``durable`` appends the run to the tail, answers the producer and wakes the
 subscriptions. When the commit is void, ``void`` fences the topic: what was pending is refused, producers are
 disconnected (they come back by themselves and send again), a new ledger begins, and all of the topic's state is written
 again with the next commit, because nobody can say which part of it the log has.
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from magnetar.core.commit import Run
 from magnetar.core.dedup import DUPLICATE, FRESH, Dedup
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
-from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
 from magnetar.core.ledgers import EARLIEST, Ledgers
 from magnetar.core.names import TopicName
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream
-from magnetar.wire.metadata import peek
 from magnetar.wire.replies import send_error, send_receipt
 
 if TYPE_CHECKING:
@@ -64,6 +63,9 @@ class Topic:
         self.messages_in: int = 0
         self.bytes_in: int = 0
         self.entries_in: int = 0
+        self.messages_out_gone: int = 0
+        self.bytes_out_gone: int = 0
+        """What was sent on subscriptions that are gone, so that totals never fall."""
         self.chunked: bool = False
         self.last_publish_ms: int = 0
         self.deduplicated: int = 0
@@ -143,7 +145,7 @@ class Topic:
                 producer.session.push(send_error(producer.id, top, TERMINATED_ERROR, message))
             return
         self.ensure_ledger()
-        if self._roll_due():
+        if self.roll_due():
             self.roll()
         number = self.next_offset - self.ledgers.base
         run = Run(self, producer, self.ledgers.id, number, self.next_offset)
@@ -168,7 +170,8 @@ class Topic:
             commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(producer.name, run.top)))
         commit.runs.append(run)
 
-    def _roll_due(self) -> bool:
+    def roll_due(self) -> bool:
+        """Whether the open ledger is full and old enough to be closed, or too old."""
         options, ledgers = self.broker.options, self.ledgers
         age = self.broker.now_ms - ledgers.opened[-1]
         entries = self.next_offset - ledgers.base
@@ -183,7 +186,7 @@ class Topic:
         assert dedup is not None
         for k in range(len(batch.entries)):
             sequence, highest, count = batch.sequences[k], batch.highest[k], batch.counts[k]
-            whole = not count & CHUNK or _last_chunk(batch.entries[k])
+            whole = not count & CHUNK or chunk_of(batch.entries[k])[1]
             verdict = dedup.judge(producer.name, sequence, highest, whole)
             if verdict == FRESH:
                 if whole:
@@ -269,6 +272,9 @@ class Topic:
         if not subscription.durable and not subscription.consumers:
             self.subscriptions.pop(subscription.name, None)
             subscription.deleted = True
+            self.messages_out_gone += subscription.messages_out
+            self.bytes_out_gone += subscription.bytes_out
+            subscription.messages_out = subscription.bytes_out = 0
 
     def consumers(self) -> list[Consumer]:
         return [consumer for sub in self.subscriptions.values() for consumer in sub.consumers]
@@ -286,9 +292,3 @@ class Topic:
             if sub.durable and sub.acks.floor < floor:
                 floor = sub.acks.floor
         return floor
-
-
-def _last_chunk(entry: bytes) -> bool:
-    """A large message is in the topic when its last chunk is."""
-    metadata = peek(entry)
-    return metadata.chunk_id >= metadata.num_chunks - 1

@@ -27,8 +27,9 @@ from typing import Generic, TypeVar, cast
 
 from magnetar.errors import MetadataFailed
 from magnetar.metadata.paths import check_path, check_prefix, check_value
+from magnetar.metadata.sqlite_connection import Options
 from magnetar.metadata.sqlite_format import Tables
-from magnetar.metadata.sqlite_worker import Job, Options, Worker
+from magnetar.metadata.sqlite_worker import Job, Worker
 from magnetar.metadata.watches import Watches
 from magnetar.ports.metadata import Change, Versioned
 

@@ -17,10 +17,11 @@ The order of events, for whoever implements or drives this port:
 4. ``Failed(n, error)``: commit n and every commit submitted after it so far are void, and none of their records will
    ever be seen, neither by ``read`` nor after a restart. (One ``Failed`` for the lowest number only.) The next
    ``submit`` after the driver has polled a ``Failed`` begins afresh; the adapter must by then write to another file,
-   because a failed sync is never retried on the same one. While the reason lasts (a full disk), such commits fail again.
-5. ``read`` asks for durable entries; the answer comes as ``ReadDone`` with the given ticket, in any order. An entry whose
-   checksum does not hold is ``None`` in the answer, and the adapter reports its place in its own log. Reads past the end
-   give fewer entries, perhaps none.
+   because a failed sync is never retried on the same one. While the reason lasts (a full disk), such commits fail
+   again.
+5. ``read`` asks for durable entries; the answer comes as ``ReadDone`` with the given ticket, in any order. An entry
+   whose checksum does not hold is ``None`` in the answer, and the adapter reports its place in its own log. Reads past
+   the end give fewer entries, perhaps none.
 6. Checkpoints bound recovery: when ``checkpoint_due()`` is true the driver calls ``begin_checkpoint()``, collects the
    current value of every state key it owns (in slices, over several turns if it likes), and hands it to
    ``finish_checkpoint(token, state)``. Replay after a crash then begins where ``begin_checkpoint`` was called.

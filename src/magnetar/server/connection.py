@@ -74,7 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         pump.now()
         try:
             used = session.receive(data)
-        except Exception:
+        except Exception:  # noqa: BLE001 - a bug must cost one connection, not the broker
             _log.exception("connection %s: a frame could not be handled; closing it", session.address)
             session.close("internal error")
             used = len(data)

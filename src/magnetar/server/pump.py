@@ -93,12 +93,8 @@ class Pump:
     def _turn(self) -> None:
         self._scheduled = False
         core = self.core
-        try:
-            core.end_turn()
-            commit = core.take_commit()
-        except Exception:
-            _log.exception("a turn of the core failed")
-            commit = core.in_flight if core.in_flight is not None and not core.in_flight.records else None
+        core.end_turn()
+        commit = core.take_commit()
         if commit is not None:
             self.log.submit(commit.records)
         self._flush()
@@ -116,6 +112,8 @@ class Pump:
                 task.add_done_callback(self._tasks.discard)
         if self.stopped:
             self.stopped = [connection for connection in self.stopped if not connection.may_read()]
+        if not core.commit.empty() and core.may_commit():
+            self.schedule()
         self._set_timer()
         if self._checkpoint is None and self.log.checkpoint_due():
             self._checkpoint = self.loop.create_task(self.checkpoint())

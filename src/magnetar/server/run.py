@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
-from collections.abc import Callable, Coroutine
+import socket
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,7 +20,21 @@ from magnetar.server.core_options import core_options
 from magnetar.server.settings import Settings
 from magnetar.server.standalone import Standalone
 
-__all__ = ["DataFolderError", "ListenError", "advertise", "listen", "make_stores", "run_loop", "serve"]
+__all__ = [
+    "DataFolderError",
+    "ListenError",
+    "Web",
+    "advertise",
+    "bind_web",
+    "listen",
+    "make_stores",
+    "run_loop",
+    "serve",
+]
+
+
+Web = Callable[[Standalone, Settings, socket.socket], Awaitable[Callable[[], Awaitable[None]]]]
+"""Starts the HTTP side of a broker on a socket that listens already; what it gives back stops it."""
 
 
 class ListenError(MagnetarError):
@@ -58,6 +74,8 @@ def advertise(options: Options, settings: Settings, port: int, http_port: int) -
     host = settings.advertisedAddress or settings.bindAddress
     if host in ("0.0.0.0", "::", ""):
         host = "127.0.0.1"
+    if ":" in host:
+        host = f"[{host}]"
     options.broker_url = f"pulsar://{host}:{port}"
     options.http_url = f"http://{host}:{http_port}"
 
@@ -74,9 +92,11 @@ def run_loop(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
         runner.run(main())
 
 
-def serve(settings: Settings, memory: bool, say: Callable[[str], None]) -> None:
-    """Run until SIGINT or SIGTERM. ``say`` is told where the broker listens once it does."""
-    run_loop(lambda: _serve(settings, memory, say))
+def serve(settings: Settings, memory: bool, announce: Callable[[str], None], web: Web | None = None) -> None:
+    """Run until SIGINT or SIGTERM. ``announce`` is told where the broker listens; ``web`` starts the HTTP side, which
+    this package knows nothing of."""
+    where = "memory only" if memory else str(Path(settings.dataDirectory).resolve())
+    run_loop(lambda: _serve(settings, memory, where, announce, web))
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:
@@ -98,25 +118,58 @@ def _stop_on_signals(stopping: asyncio.Event) -> None:
         signal.signal(number, handle)
 
 
-async def _serve(settings: Settings, memory: bool, say: Callable[[str], None]) -> None:
+async def _serve(
+    settings: Settings, memory: bool, where: str, announce: Callable[[str], None], web: Web | None
+) -> None:
     stopping = asyncio.Event()
     _stop_on_signals(stopping)
     log, metadata = make_stores(settings, memory)
     broker = Standalone(core_options(settings), log, metadata)
     await listen(broker, settings)
-    _announce(broker.options, settings, memory, say)
+    stop_web: Callable[[], Awaitable[None]] | None = None
     try:
+        listener = bind_web(broker, settings) if web is not None else None
+        urls = (
+            broker.options.broker_url
+            if listener is None
+            else f"{broker.options.broker_url} and {broker.options.http_url}"
+        )
+        announce(f"Magnetar listens on {urls}, data in {where}")
+        if web is not None and listener is not None:
+            stop_web = await web(broker, settings, listener)
+        tune_collector()
         await stopping.wait()
     finally:
+        if stop_web is not None:
+            await stop_web()
         await broker.stop()
 
 
-def _announce(options: Options, settings: Settings, memory: bool, say: Callable[[str], None]) -> None:
-    """Where it listens, where data lies, and nothing more."""
-    say(f"Magnetar listens on {options.broker_url}")
-    if settings.webServicePort is not None:
-        say(f"Administration on {options.http_url}")
-    say("Data in memory only" if memory else f"Data in {Path(settings.dataDirectory).resolve()}")
+def tune_collector() -> None:
+    """Let the cycle collector leave alone what lives as long as the process, and look at the rest less often.
+
+    The core's objects are freed by their reference counts; cycles come from connections and errors, which are few.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def bind_web(broker: Standalone, settings: Settings) -> socket.socket | None:
+    """Open the HTTP port, so that it is known and clients may queue there; None when the settings want none."""
+    if settings.webServicePort is None:
+        return None
+    try:
+        family = socket.AF_INET6 if ":" in settings.bindAddress else socket.AF_INET
+        listener = socket.create_server((settings.bindAddress, settings.webServicePort), family=family, backlog=1024)
+    except OSError as error:
+        raise ListenError(
+            f"cannot listen on {settings.bindAddress}:{settings.webServicePort}: {_reason(error)}; "
+            "choose another with --http-port, or stop what uses it"
+        ) from None
+    host = broker.options.http_url.rpartition(":")[0]
+    broker.options.http_url = f"{host}:{listener.getsockname()[1]}"
+    return listener
 
 
 async def listen(broker: Standalone, settings: Settings) -> int:
@@ -125,9 +178,8 @@ async def listen(broker: Standalone, settings: Settings) -> int:
         port = await broker.start(settings.bindAddress, settings.brokerServicePort or 0)
     except OSError as error:
         await broker.stop()
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise ListenError(
-            f"cannot listen on {settings.bindAddress}:{settings.brokerServicePort}: {reason}; "
+            f"cannot listen on {settings.bindAddress}:{settings.brokerServicePort}: {_reason(error)}; "
             "choose another with --host and --port, or stop what uses it"
         ) from None
     except BaseException:
@@ -135,3 +187,8 @@ async def listen(broker: Standalone, settings: Settings) -> int:
         raise
     advertise(broker.options, settings, port, settings.webServicePort or 0)
     return port
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, without what loops add; a name that is not found has no number of the system's."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else (error.strerror or str(error))

@@ -13,7 +13,7 @@ import pytest
 
 from magnetar.errors import MetadataFailed
 from magnetar.metadata.sqlite import SqliteMetadata
-from magnetar.metadata.sqlite_worker import check_durability
+from magnetar.metadata.sqlite_connection import check_durability
 from magnetar.ports.metadata import Change, Versioned
 
 GOLDEN = Path(__file__).with_name("golden_v1.sql")

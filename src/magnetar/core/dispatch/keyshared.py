@@ -255,41 +255,34 @@ class KeyShared(PendingDispatcher):
         return limit if limit > 0 else 1 << 30
 
     def _any_ready(self) -> bool:
-        for consumer in self.subscription.consumers:
-            if consumer.ready():
-                return True
-        return False
+        return any(consumer.ready() for consumer in self.subscription.consumers)
 
     def _serve_new(self) -> None:
         """Read on and send each entry to its slot's owner, or let it wait."""
-        sub = self.subscription
-        acks, source = sub.acks, self.source
-        end = sub.topic.tail.end
+        end = self.subscription.topic.tail.end
         limit = self._look_ahead()
-        selector, ordered = self.selector, self.ordered
         ready = self._any_ready()
-        while ready and self.read_next < end and self.wait_count < limit and not self.blocked:
-            offset = self.read_next
-            if acks.contains(offset):
-                self.read_next = offset + 1
-                continue
-            if not source.load(offset, end - offset):
-                break
-            self.read_next = offset + 1
-            entry = source.entry
-            if not entry:
-                sub.lose(offset)
-                continue
-            slot = selector.slot_of(sticky_key(entry))
-            target = self.owner(slot)
-            if (
-                target is None
-                or not target.ready()
-                or (ordered and slot in self.waits)
-                or (self.draining and self._blocked_by(slot, target) is not None)
-            ):
-                self._wait(offset, slot)
-                continue
-            sub.sent(target, self._send(target, offset, slot, entry, source.count))
-            if not target.ready():
-                ready = self._any_ready()
+        while self.read_next < end and self.wait_count < limit and ready and not self.blocked:
+            if self.subscription.acks.contains(self.read_next):
+                self.read_next += 1
+            elif self.source.load(self.read_next, end - self.read_next):
+                self.read_next += 1
+                target = self._route(self.read_next - 1, self.source.entry)
+                ready = target is None or target.ready() or self._any_ready()
+            else:
+                return
+
+    def _route(self, offset: int, entry: bytes) -> Consumer | None:
+        """Send a newly read entry, or let it wait; the consumer that it was sent to."""
+        sub = self.subscription
+        if not entry:
+            sub.lose(offset)
+            return None
+        slot = self.selector.slot_of(sticky_key(entry))
+        target = self.owner(slot)
+        free = target is not None and target.ready() and not (self.ordered and slot in self.waits)
+        if target is None or not free or (self.draining and self._blocked_by(slot, target) is not None):
+            self._wait(offset, slot)
+            return None
+        sub.sent(target, self._send(target, offset, slot, entry, self.source.count))
+        return target

@@ -4,8 +4,8 @@ Consumers of the best priority level that are ready take turns, each getting up 
 lower levels get what the better ones have no room for. What was given back goes first, lowest offset first.
 
 All chunks of one large message must meet at one consumer: the first chunk chooses, and the choice stands until the last
-chunk is sent or that consumer leaves, in which case all of it starts again elsewhere. A chunk whose consumer is not ready
-is parked, so that it does not hold up the others.
+chunk is sent or that consumer leaves, in which case all of it starts again elsewhere. A chunk whose consumer is not
+ready is parked, so that it does not hold up the others.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.dispatch.pending import PendingDispatcher
-from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
 from magnetar.core.replay import Replay
-from magnetar.wire.metadata import peek
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
@@ -169,14 +168,13 @@ class Shared(PendingDispatcher):
 
     def _chunk_owner(self, entry: bytes, consumer: Consumer) -> Consumer:
         """The consumer that gets all chunks of this message."""
-        metadata = peek(entry)
-        uuid = metadata.uuid
+        uuid, last = chunk_of(entry)
         if uuid is None:
             return consumer
         owner = self.chunks.get(uuid)
         if owner is None or owner.closed:
             owner = consumer
             self.chunks[uuid] = owner
-        if metadata.chunk_id == metadata.num_chunks - 1 and owner.ready():
+        if last and owner.ready():
             del self.chunks[uuid]
         return owner

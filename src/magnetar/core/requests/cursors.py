@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.consumer import Consumer, words_mask
+from magnetar.core.entryinfo import last_batch_index
 from magnetar.core.ledgers import EARLIEST
 from magnetar.core.subscription import Subscription
 from magnetar.core.timesearch import search_time
@@ -13,7 +14,6 @@ from magnetar.core.topic import Topic
 from magnetar.errors import ConsumerBusy, ConsumerNotFound, MetadataFailed
 from magnetar.ports.log import ReadDone
 from magnetar.wire.commands import pb
-from magnetar.wire.metadata import peek
 
 if TYPE_CHECKING:
     from magnetar.core.broker import Broker
@@ -123,19 +123,14 @@ def with_last_entry(topic: Topic, call: Callable[[int, int], None]) -> None:
         return
     tail = topic.tail
     if last >= tail.base:
-        call(last, _last_index(tail.entries[last - tail.base + tail.gone]))
+        call(last, last_batch_index(tail.entries[last - tail.base + tail.gone]))
         return
 
     def arrived(ticket: int, wanted: int, answer: ReadDone) -> None:
         entry = answer.entries[0] if answer.entries else None
-        call(last, _last_index(entry) if entry else -1)
+        call(last, last_batch_index(entry) if entry else -1)
 
     topic.broker.read(topic.stream, last, 1, 1, arrived)
-
-
-def _last_index(entry: bytes) -> int:
-    metadata = peek(entry)
-    return metadata.num_messages - 1 if metadata.is_batch else -1
 
 
 def consumer_stats(broker: Broker, session: Session, message: pb.CommandConsumerStats) -> None:

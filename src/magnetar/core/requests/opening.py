@@ -37,4 +37,6 @@ def delete_cursor(sub: Subscription) -> None:
     for consumer in list(sub.consumers):
         consumer.session.drop_consumer(consumer)
     topic.subscriptions.pop(sub.name, None)
+    topic.messages_out_gone += sub.messages_out
+    topic.bytes_out_gone += sub.bytes_out
     sub.drop(topic.broker.commit.records)

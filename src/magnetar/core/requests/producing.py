@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from magnetar.core.access import answer_open, enter
 from magnetar.core.creating import with_topic
-from magnetar.core.producer import EXCLUSIVE, FENCING, SHARED, WAITING, Producer
+from magnetar.core.producer import Producer
 from magnetar.core.requests.opening import create_cursor
 from magnetar.core.topic import Topic
-from magnetar.errors import MagnetarError, ProducerBusy, ProducerFenced, ServiceNotReady, TopicTerminated
+from magnetar.errors import MagnetarError, ProducerBusy, ServiceNotReady, TopicTerminated
 from magnetar.wire.commands import pb
 
 if TYPE_CHECKING:
     from magnetar.core.broker import Broker
     from magnetar.core.session import Session
 
-__all__ = ["close_producer", "grant_exclusive", "open_producer"]
+__all__ = ["close_producer", "open_producer"]
 
 
 def open_producer(broker: Broker, session: Session, message: pb.CommandProducer) -> None:
@@ -23,10 +24,11 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
     ident = message.producer_id
     if ident in session.opening:
         raise ServiceNotReady(f"producer {ident} is being opened already; wait for the answer")
-    open_now = session.producers.get(ident)
+    open_now = session.producers.get(ident) or session.waiting.get(ident)
     if open_now is not None:
         if open_now.epoch >= message.epoch:
-            _answer(open_now, message.request_id)
+            open_now.request_id = message.request_id
+            answer_open(open_now, message.request_id, ident not in session.waiting)
             return
         broker.close_producer(open_now)
     session.opening[ident] = message.topic
@@ -66,7 +68,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandProducer, topic:
         if other is not None:
             raise ProducerBusy(f"Producer with name '{name}' is already connected to {topic.name}")
         producer = _make(broker, session, message, topic, name)
-        _enter(topic, producer)
+        enter(topic, producer)
     except MagnetarError as error:
         session.error(message.request_id, error)
 
@@ -96,74 +98,9 @@ def _make(broker: Broker, session: Session, message: pb.CommandProducer, topic: 
     return producer
 
 
-def _enter(topic: Topic, producer: Producer) -> None:
-    """The table of access modes; see ``core/producer``."""
-    mode = producer.mode
-    if 0 <= producer.topic_epoch < topic.epoch:
-        raise ProducerFenced(f"an exclusive producer of a later epoch ({topic.epoch}) took over {topic.name}")
-    if mode == SHARED:
-        if topic.exclusive is not None or topic.waiting:
-            raise ProducerBusy(f"{topic.name} has an exclusive producer")
-    elif mode == EXCLUSIVE:
-        if topic.producers:
-            raise ProducerFenced(f"{topic.name} has other producers, so this one cannot be exclusive")
-    elif mode == WAITING:
-        if topic.producers:
-            topic.waiting.append(producer)
-            producer.session.producers[producer.id] = producer
-            _answer(producer, producer.request_id, ready=False)
-            return
-    elif mode == FENCING:
-        for other in list(topic.waiting) + list(topic.producers.values()):
-            topic.waiting = []
-            other.session.drop_producer(other)
-    if mode != SHARED:
-        grant_exclusive(producer)
-        return
-    topic.producers[producer.name] = producer
-    producer.session.producers[producer.id] = producer
-    _answer(producer, producer.request_id)
-
-
-def grant_exclusive(producer: Producer) -> None:
-    """The producer owns the topic now; it hears of it when the new epoch is durable."""
-    topic = producer.topic
-    topic.exclusive = producer
-    topic.producers[producer.name] = producer
-    producer.session.producers[producer.id] = producer
-    topic.epoch = producer.topic_epoch if producer.topic_epoch > topic.epoch else topic.epoch + 1
-    producer.topic_epoch = topic.epoch
-    topic.write_facts()
-
-    def answer(error: Exception | None) -> None:
-        if producer.closed:
-            return
-        if error is None:
-            _answer(producer, producer.request_id)
-        else:
-            topic.broker.close_producer(producer)
-            producer.session.error(producer.request_id, error)
-
-    topic.broker.when_durable(answer)
-
-
-def _answer(producer: Producer, request_id: int, ready: bool = True) -> None:
-    topic = producer.topic
-    answer = pb.CommandProducerSuccess(
-        request_id=request_id,
-        producer_name=producer.name,
-        last_sequence_id=topic.dedup.last(producer.name) if topic.dedup is not None else -1,
-        schema_version=b"",
-        producer_ready=ready,
-    )
-    if topic.epoch >= 0:
-        answer.topic_epoch = topic.epoch
-    producer.session.reply(answer)
-
-
 def close_producer(broker: Broker, session: Session, message: pb.CommandCloseProducer) -> None:
     """CLOSE_PRODUCER: answered when everything that the producer sent before is durable."""
-    producer = session.producers.get(message.producer_id)
+    producer = session.producers.get(message.producer_id) or session.waiting.get(message.producer_id)
     request = message.request_id
     if producer is None or not producer.pending:
         if producer is not None:

@@ -86,7 +86,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
             return
     session.opening.pop(-1 - message.consumer_id, None)
     try:
-        sub, created = _subscription(broker, message, topic)
+        sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
         _limits(broker, topic, sub)
         consumer = _make(broker, session, message, sub)
@@ -95,7 +95,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         session.error(message.request_id, error)
         return
     session.consumers[consumer.id] = consumer
-    if not created:
+    if not sub.durable:
         session.success(message.request_id)
         sub.tell_end()
         return
@@ -103,6 +103,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
     def durable(error: Exception | None) -> None:
         if error is None:
             session.success(message.request_id)
+            sub.tell_end()
         elif session.consumers.pop(consumer.id, None) is not None:
             sub.leave(consumer)
             session.error(message.request_id, error)
@@ -126,8 +127,8 @@ def _rival(topic: Topic, message: pb.CommandSubscribe) -> Consumer | None:
     return None
 
 
-def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) -> tuple[Subscription, bool]:
-    """The subscription, made when it is not there; whether its making has to become durable first."""
+def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) -> Subscription:
+    """The subscription, made when it is not there."""
     if topic.deleted:
         raise ServiceNotReady(f"{topic.name} is being deleted; try again")
     sub = topic.subscriptions.get(message.subscription)
@@ -139,7 +140,7 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
         if sub.durable and message.subscription_properties and not sub.properties:
             sub.properties = {pair.key: pair.value for pair in message.subscription_properties}
             sub.write_whole()
-        return sub, False
+        return sub
     if not message.durable:
         topic.ensure_ledger()
         offset, left = start_offset(topic, message)
@@ -147,7 +148,7 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
         if left > 0:
             sub.acks.parts[offset] = left
         topic.subscriptions[sub.name] = sub
-        return sub, False
+        return sub
     if not broker.options.auto_create_subscriptions:
         raise SubscriptionNotFound(f"subscription {message.subscription} does not exist, and creation by use is off")
     earliest = message.initialPosition == _EARLIEST_POSITION
@@ -155,7 +156,7 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
     sub.properties = {pair.key: pair.value for pair in message.subscription_properties}
     if sub.properties:
         sub.write_whole()
-    return sub, True
+    return sub
 
 
 def start_offset(topic: Topic, message: pb.CommandSubscribe) -> tuple[int, int]:

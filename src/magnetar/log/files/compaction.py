@@ -33,7 +33,7 @@ from magnetar.log.files.segment import (
 )
 from magnetar.log.files.sidecar import entry_place, load_index, write_index
 
-__all__ = ["CompactionJob", "StoppedError", "compact"]
+__all__ = ["CompactionJob", "StoppedError", "compact", "copy_segment"]
 
 _COMMIT_BYTES = 1 << 20
 
@@ -82,7 +82,7 @@ def compact(
             pace = _Pace(bytes_per_second, stopping, time.monotonic)
             copied = _Copy(disk, source, fd, pace)
             places = _places(load_index(disk, directory, job.number, job.generation, job.valid), job.live)
-            header = _next_header(disk, source, job, old)
+            header = _next_header(disk, source, job.number, job.generation, old)
             copied.run(encode_header(header), places)
             disk.fsync(fd)
         finally:
@@ -99,11 +99,37 @@ def compact(
     return copied.position, copied.damaged
 
 
-def _next_header(disk: Disk, source: int, job: CompactionJob, path: str) -> Header:
+def copy_segment(disk: Disk, directory: str, number: int, generation: int, valid: int) -> None:
+    """Make the next generation of a segment a copy of its first ``valid`` bytes, header apart."""
+    old = os.path.join(directory, segment_name(number, generation))
+    new = os.path.join(directory, segment_name(number, generation + 1))
+    source = disk.open(old)
+    try:
+        fd = disk.create(new + ".tmp")
+        try:
+            header = encode_header(_next_header(disk, source, number, generation, old))
+            write_all(disk, fd, [header], len(header))
+            for position in range(HEADER_BYTES, valid, _COMMIT_BYTES):
+                data = pread_all(disk, source, min(_COMMIT_BYTES, valid - position), position)
+                write_all(disk, fd, [data], len(data))
+            disk.fsync(fd)
+        finally:
+            disk.close(fd)
+        disk.rename(new + ".tmp", new)
+        disk.fsync_directory(directory)
+    except OSError:
+        with contextlib.suppress(OSError):
+            disk.unlink(new + ".tmp")
+        raise
+    finally:
+        disk.close(source)
+
+
+def _next_header(disk: Disk, source: int, number: int, generation: int, path: str) -> Header:
     """The header of the old generation but for the generation: the chain of segments must stay whole."""
     header = decode_header(disk.pread(source, HEADER_BYTES, 0), path)
-    previous, valid = (header.previous, header.previous_valid) if header else (job.number - 1, LENGTH_UNKNOWN)
-    return Header(job.number, job.generation + 1, previous, valid)
+    previous, valid = (header.previous, header.previous_valid) if header else (number - 1, LENGTH_UNKNOWN)
+    return Header(number, generation + 1, previous, valid)
 
 
 def _places(index: SegmentIndex, live: list[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:

@@ -36,7 +36,7 @@ class Checkpointed:
 
     number: int
     start: int
-    error: OSError | None = None
+    error: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -155,7 +155,8 @@ class Janitor:
             try:
                 data = encode_checkpoint(number, start, next_stream, segments, streams, state)
                 replace_file(self._disk, self._directory, checkpoint_name(number), data)
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 - a thread of the log must not die
+                _log.exception("checkpoint %d could not be written in %s", number, self._directory)
                 self._report(Checkpointed(number, start, error))
             else:
                 self._report(Checkpointed(number, start))
@@ -166,7 +167,6 @@ class Janitor:
         """Drop the oldest checkpoint and look for segments that can go; false if the checkpoint failed."""
         self._writing = False
         if event.error is not None:
-            _log.error("checkpoint %d could not be written in %s: %s", event.number, self._directory, event.error)
             return False
         self._checkpoints.append((event.number, event.start))
         while len(self._checkpoints) > _CHECKPOINTS_KEPT:
@@ -196,8 +196,8 @@ class Janitor:
     def _write_index(self, number: int, generation: int, valid: int, index: SegmentIndex) -> None:
         try:
             write_index(self._disk, self._directory, number, generation, valid, index)
-        except OSError as error:
-            _log.warning("the index of segment %d stays in memory, it could not be written: %s", number, error)
+        except Exception:  # noqa: BLE001 - a thread of the log must not die
+            _log.exception("the index of segment %d stays in memory, it could not be written", number)
         else:
             self._report(Noted(number, generation))
 
@@ -251,8 +251,8 @@ class Janitor:
                 _log.error("%d damaged entries of segment %d were left behind", damaged, job.number)
         except StoppedError:
             pass
-        except OSError as error:
-            _log.warning("segment %d in %s could not be rewritten: %s", job.number, self._directory, error)
+        except Exception:  # noqa: BLE001 - a thread of the log must not die
+            _log.exception("segment %d in %s could not be rewritten", job.number, self._directory)
         self._report(Compacted(job.number, job.generation + 1, valid))
 
     def compacted(self, event: Compacted) -> None:

@@ -113,8 +113,8 @@ class Reader:
                 continue
             try:
                 answer = ReadDone(job.ticket, job.offset, self._entries(job))
-            except OSError as error:
-                _log.error("a read of the log in %s failed: %s", self._directory, error)
+            except Exception as error:  # noqa: BLE001 - a thread of the log must not die
+                _log.exception("a read of the log in %s failed", self._directory)
                 answer = ReadDone(job.ticket, job.offset, [], failure(error, self._directory, "reading the log"))
             self._report(answer)
 

@@ -35,7 +35,10 @@ __all__ = [
     "RECORD_HEAD",
     "RECORD_HEAD_BYTES",
     "TRIM",
+    "Entries",
+    "decode_body",
     "decode_commit",
+    "decode_entry",
     "decode_state",
     "encode_append",
     "encode_commit",
@@ -61,10 +64,26 @@ _COMMIT: Final = Struct("<IBIII").pack
 _KEYED: Final = Struct("<IBQH").pack
 _NUMBERED: Final = Struct("<IBQQ").pack
 _BARE: Final = Struct("<IBQ").pack
+_HEAD: Final = RECORD_HEAD.unpack_from
 _U32X3: Final = Struct("<III").unpack_from
 _U64: Final = Struct("<Q").unpack_from
 _U64X2: Final = Struct("<QQ").unpack_from
 _U64_U16: Final = Struct("<QH").unpack_from
+
+
+class Entries:
+    """Entries of one stream that lie one behind the other in a segment, the record of the first at ``position``.
+
+    ``lengths`` has one number too many in front: that is the form in which ``encode_records`` makes them.
+    """
+
+    __slots__ = ("lengths", "offset", "position", "stream")
+
+    def __init__(self, stream: int, offset: int, position: int, lengths: list[int]) -> None:
+        self.stream = stream
+        self.offset = offset
+        self.position = position
+        self.lengths = lengths
 
 
 def encode_append(out: list[bytes], lengths: list[int], stream: int, offset: int, entries: list[bytes]) -> int:
@@ -136,6 +155,42 @@ def decode_commit(record: bytes) -> tuple[int, int, int]:
     """``size, count, synced`` of a COMMIT record."""
     size, count, synced = _U32X3(record, RECORD_HEAD_BYTES)
     return size, count, synced
+
+
+def decode_entry(position: int, record: bytes) -> Entries:
+    """An ENTRY record by itself."""
+    stream, offset = _U64X2(record, RECORD_HEAD_BYTES)
+    return Entries(stream, offset, position, [0, len(record) - ENTRY_HEAD_BYTES])
+
+
+def decode_body(body: bytes, base: int, count: int) -> list[Entries | tuple[int, bytes]] | None:
+    """The ``count`` records of a commit whose body begins at ``base``; ``None`` if anything about it is not sound."""
+    found: list[Entries | tuple[int, bytes]] = []
+    run: Entries | None = None
+    next_offset = -1
+    at = 0
+    end = len(body)
+    while at < end:
+        if at + RECORD_HEAD_BYTES > end:
+            return None
+        crc, length, kind = _HEAD(body, at)
+        stop = at + 8 + length
+        if length < 1 or stop > end or crc32c(body[at + 4 : stop]) != crc:
+            return None
+        count -= 1
+        if kind == ENTRY and length >= 17:
+            stream, offset = _U64X2(body, at + RECORD_HEAD_BYTES)
+            if run is not None and offset == next_offset and stream == run.stream:
+                run.lengths.append(length - 17)
+            else:
+                run = Entries(stream, offset, base + at, [0, length - 17])
+                found.append(run)
+            next_offset = offset + 1
+        else:
+            run = None
+            found.append((base + at, body[at:stop]))
+        at = stop
+    return found if count == 0 else None
 
 
 def decode_state(record: bytes) -> Record:

@@ -4,13 +4,16 @@ The newest checkpoint that can be read says where all entries before its start a
 from its start on are replayed over it. Without any checkpoint everything is replayed. The headers are followed from the
 newest segment back, because each one says how much of the segment before it counts.
 
-Only the newest segment can have a torn tail. It is cut at the end of its last whole commit, and synced, before anything
-is built on what it holds. New commits always go to a new segment.
+Only the newest segment can have a torn tail, and only it can hold commits of which nobody knows whether they were
+synced. They may even be there because a sync failed: then they are in the kernel's memory and nowhere else, and a sync
+of this file would be one that is never to be repeated. So if there are such commits, the segment is copied to its next
+generation up to the end of the last whole one, and the copy is synced. New commits always go to a new segment.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from dataclasses import dataclass, field
 
@@ -21,9 +24,10 @@ from magnetar.log.files.checkpoint import (
     parse_checkpoint_name,
     start_of_checkpoint,
 )
+from magnetar.log.files.compaction import copy_segment
 from magnetar.log.files.disk import Disk
 from magnetar.log.files.index import SegmentIndex
-from magnetar.log.files.records import COMMIT, ENTRY, ENTRY_HEAD_BYTES, decode_state
+from magnetar.log.files.records import COMMIT, ENTRY, ENTRY_HEAD_BYTES, Entries, decode_entry, decode_state
 from magnetar.log.files.segment import (
     HEADER_BYTES,
     Damage,
@@ -67,6 +71,8 @@ class Found:
     checkpoints: list[tuple[int, int]]
     """Number and start of the checkpoints kept, oldest first."""
     next_checkpoint: int = 1
+    replayed_bytes: int = 0
+    """They count for when the next checkpoint is due, or a broker that crashes often would never write one."""
 
 
 @dataclass(slots=True)
@@ -106,8 +112,9 @@ class Recovery:
             segment = self._replay(link, link is links[-1])
             segments[segment.number] = segment
             last = (segment.number, segment.valid)
+        replayed = sum(segments[link.number].valid for link in links)
         number = max(self._highest + 1, checkpoint.start, 1)
-        return Found(self._result(), self._table, segments, (*last, number), kept, next_checkpoint)
+        return Found(self._result(), self._table, segments, (*last, number), kept, next_checkpoint, replayed)
 
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)
@@ -207,13 +214,18 @@ class Recovery:
     def _replay(self, link: _Link, newest: bool) -> Segment:
         name = segment_name(link.number, link.generation)
         path = self._path(name)
-        scan = Scan(self._disk, path, link.limit, 0 if newest else self._disk.size(path))
+        unsure = newest and not link.generation
+        scan = Scan(self._disk, path, link.limit, 0 if unsure else self._disk.size(path))
+        proven = scan.find_proven() if unsure else scan.size
         segment = Segment(link.number, link.generation, HEADER_BYTES, sealed=True, index=SegmentIndex())
+        doubtful = False
         try:
-            if newest:
-                scan.find_proven()
             for found in scan:
-                if isinstance(found, Damage):
+                position = found[0] if isinstance(found, tuple) else found.position
+                doubtful = doubtful or position >= proven
+                if isinstance(found, Entries):
+                    self._entries(segment, found)
+                elif isinstance(found, Damage):
                     self._damaged(segment, name, found)
                 else:
                     self._apply(segment, *found)
@@ -221,15 +233,32 @@ class Recovery:
             torn = scan.torn
         finally:
             scan.close()
-        if newest:
-            if torn is not None and segment.valid < scan.size:
-                self._notes.append(
-                    f"{name} ends in a commit that was not finished: cut at byte {segment.valid}, "
-                    f"{scan.size - segment.valid} bytes dropped"
-                )
-            self._disk.truncate(path, segment.valid, sync=True)
+        if newest and torn is not None and segment.valid < scan.size:
+            self._notes.append(
+                f"{name} ends in a commit that was not finished: cut at byte {segment.valid}, "
+                f"{scan.size - segment.valid} bytes dropped"
+            )
+        if doubtful:
+            self._renew(segment)
+        elif segment.valid < scan.size and newest:
+            self._disk.truncate(path, segment.valid, sync=False)
         self._store_index(segment)
         return segment
+
+    def _renew(self, segment: Segment) -> None:
+        """Copy the segment to a file whose sync can be trusted; on a full disk that of the old one must do."""
+        old = self._path(segment_name(segment.number, segment.generation))
+        try:
+            copy_segment(self._disk, self._directory, segment.number, segment.generation, segment.valid)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._notes.append(f"{old} could not be copied, the disk is full; it was synced where it is")
+            self._disk.truncate(old, segment.valid, sync=True)
+        else:
+            self._unlink(segment_name(segment.number, segment.generation))
+            self._unlink(sidecar_name(segment.number, segment.generation))
+            segment.generation += 1
 
     def _store_index(self, segment: Segment) -> None:
         """Put the index beside its segment, so that it need not stay in memory; on a full disk it stays."""
@@ -244,11 +273,7 @@ class Recovery:
         segment.index = None
 
     def _apply(self, segment: Segment, position: int, record: bytes) -> None:
-        kind = record[8]
-        if kind == ENTRY:
-            self._entry(segment, position, record)
-            return
-        if kind == COMMIT:
+        if record[8] == COMMIT:
             return
         try:
             found = decode_state(record)
@@ -271,17 +296,19 @@ class Recovery:
         else:
             assert not isinstance(found, Append)
 
-    def _entry(self, segment: Segment, position: int, record: bytes) -> None:
-        number, offset = entry_place(record)
+    def _entries(self, segment: Segment, found: Entries) -> None:
+        """Add entries. The checkpoint may know better already: that they were trimmed, and how far the stream goes."""
+        number, offset, lengths = found.stream, found.offset, found.lengths
         self._next_stream = max(self._next_stream, number + 1)
-        length = len(record) - ENTRY_HEAD_BYTES
         assert segment.index is not None
-        segment.index.add_one(number, offset, position, length)
+        segment.index.add(number, offset, found.position, lengths)
         stream = self._table.make(number)
-        end = stream.end
-        if offset >= stream.first and (not stream.extents or offset >= stream.extents[-1].end):
-            self._table.append(number, segment.number, offset, 1, length)
-        stream.end = max(end, offset + 1)
+        known_end = stream.end
+        end = offset + len(lengths) - 1
+        start = max(offset, stream.first, stream.extents[-1].end if stream.extents else 0)
+        if start < end:
+            self._table.append(number, segment.number, start, end - start, sum(lengths[1 + start - offset :]))
+        stream.end = max(known_end, end)
 
     def _damaged(self, segment: Segment, name: str, found: Damage) -> None:
         """Note it. If the record still says that it is the next entry of its stream, its place is kept."""
@@ -290,7 +317,7 @@ class Recovery:
             number, offset = entry_place(found.record)
             stream = self._table.streams.get(number)
             if stream is not None and stream.extents and stream.extents[-1].end == offset:
-                self._entry(segment, found.position, found.record)
+                self._entries(segment, decode_entry(found.position, found.record))
                 note += f"; entry {offset} of stream {number} is damaged"
         self._notes.append(note)
 

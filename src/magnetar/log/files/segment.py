@@ -19,7 +19,18 @@ from google_crc32c import value as crc32c
 
 from magnetar.log.files.disk import Disk
 from magnetar.log.files.errors import FormatUnknown
-from magnetar.log.files.records import COMMIT, COMMIT_BYTES, RECORD_HEAD, RECORD_HEAD_BYTES, decode_commit
+from magnetar.log.files.records import (
+    COMMIT,
+    COMMIT_BYTES,
+    ENTRY,
+    ENTRY_HEAD_BYTES,
+    RECORD_HEAD,
+    RECORD_HEAD_BYTES,
+    Entries,
+    decode_body,
+    decode_commit,
+    decode_entry,
+)
 
 __all__ = [
     "HEADER_BYTES",
@@ -122,11 +133,15 @@ class Damage:
     record: bytes = b""
 
 
+Found = Entries | tuple[int, bytes] | Damage
+"""What a scan comes upon: entries, another record with its position, or something that is not what it should be."""
+
+
 class Scan:
     """A segment read from the front, a window at a time.
 
-    Iterating gives ``(position, record)`` for whole records of whole commits, and a ``Damage`` for what cannot be read
-    but lies below the proven length. Afterwards ``valid`` is where the last whole commit ends, and ``torn`` says what
+    Iterating gives the records of whole commits, and a ``Damage`` for what cannot be read but lies below the proven
+    length. Afterwards ``valid`` is where the last whole commit ends, and ``torn`` says what
     stopped the scan before the end of the file, if anything did.
     """
 
@@ -203,7 +218,7 @@ class Scan:
             return None
         return 8 + int(length)
 
-    def __iter__(self) -> Iterator[tuple[int, bytes] | Damage]:
+    def __iter__(self) -> Iterator[Found]:
         position = self.valid
         end = self._end
         while position < end:
@@ -212,13 +227,15 @@ class Scan:
                 size, count, _ = decode_commit(head)
                 stop = position + COMMIT_BYTES + size
                 if stop <= end:
-                    found = list(self._commit(position + COMMIT_BYTES, stop))
-                    if stop <= self._proven or (len(found) == count and not any(isinstance(f, Damage) for f in found)):
-                        yield from found
+                    body = position + COMMIT_BYTES
+                    sound = decode_body(self._bytes(body, size), body, count)
+                    if sound is not None or stop <= self._proven:
+                        yield from sound if sound is not None else self._records(body, stop)
                         self.commits += 1
                         self.valid = position = stop
                         continue
-                    self.torn = next((f for f in found if isinstance(f, Damage)), None)
+                    damage = (found for found in self._records(body, stop) if isinstance(found, Damage))
+                    self.torn = next(damage, None)
             if position >= self._proven:
                 if self.torn is None:
                     self.torn = Damage(position, end - position, "a whole commit")
@@ -228,11 +245,12 @@ class Scan:
             position = yield from self._headless(position + COMMIT_BYTES)
             self.valid = position
 
-    def _commit(self, position: int, stop: int) -> Iterator[tuple[int, bytes] | Damage]:
+    def _records(self, position: int, stop: int) -> Iterator[Found]:
+        """A commit that is not sound, record by record."""
         while position < stop:
             record = self._whole(position, stop)
             if record is not None:
-                yield position, record
+                yield _found(position, record)
                 position += len(record)
                 continue
             step = self._plausible(position, stop)
@@ -243,7 +261,7 @@ class Scan:
             yield Damage(position, stop - position, "a record with a possible length")
             return
 
-    def _headless(self, position: int) -> Generator[tuple[int, bytes] | Damage, None, int]:
+    def _headless(self, position: int) -> Generator[Found, None, int]:
         while position < self._proven:
             record = self._whole(position, self._proven)
             if record is None:
@@ -253,9 +271,15 @@ class Scan:
                 continue
             if record[8] == COMMIT:
                 break
-            yield position, record
+            yield _found(position, record)
             position += len(record)
         return position
+
+
+def _found(position: int, record: bytes) -> Found:
+    if record[8] == ENTRY and len(record) >= ENTRY_HEAD_BYTES:
+        return decode_entry(position, record)
+    return position, record
 
 
 def pread_all(disk: Disk, fd: int, size: int, position: int) -> bytes:

@@ -8,8 +8,8 @@ import os
 
 from magnetar.log.files.disk import Disk
 from magnetar.log.files.index import SegmentIndex, decode_index, encode_index
-from magnetar.log.files.records import ENTRY, ENTRY_HEAD_BYTES
-from magnetar.log.files.segment import Damage, Scan, segment_name, sidecar_name, write_all
+from magnetar.log.files.records import Entries
+from magnetar.log.files.segment import Scan, segment_name, sidecar_name, write_all
 
 __all__ = ["entry_place", "load_index", "read_file", "replace_file", "scan_index", "write_index"]
 
@@ -65,11 +65,8 @@ def scan_index(disk: Disk, directory: str, segment: int, generation: int, valid:
     scan = Scan(disk, os.path.join(directory, segment_name(segment, generation)), valid, valid)
     try:
         for found in scan:
-            if isinstance(found, Damage):
-                continue
-            position, record = found
-            if record[8] == ENTRY:
-                index.add_one(*entry_place(record), position, len(record) - ENTRY_HEAD_BYTES)
+            if isinstance(found, Entries):
+                index.add(found.stream, found.offset, found.position, found.lengths)
     finally:
         scan.close()
     return index

@@ -135,6 +135,7 @@ class FileLog:
         self._segments = found.segments
         self._next_stream = found.recovered.next_stream
         self._ends = {number: stream.end for number, stream in self._table.streams.items()}
+        self._since_checkpoint = found.replayed_bytes
         writer = Writer(self._disk, self._directory, self._segment_bytes, self._report, found.last)
         reader = Reader(self._disk, self._directory, self._index_cache_bytes, self._report)
         janitor = Janitor(

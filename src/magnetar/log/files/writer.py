@@ -124,7 +124,11 @@ class Writer:
         self._pending: deque[Commit | _Roll | _Stop] = deque()
         self._fd = -1
         self._number, self._valid, self._next = last
-        """The newest segment with anything durable in it, how long it is, and the next number to use."""
+        """The newest segment, how much of it is durable, and the next number to use."""
+        self._durable = (self._number, self._valid)
+        """The same of the newest segment that holds a commit: what the next header names."""
+        self._useless: list[int] = []
+        """Abandoned segments without a commit. Each voids what failed before it and stays until the next one does."""
         self._failed_epoch = -1
         self._thread = threading.Thread(target=self._run, name="magnetar-log-writer", daemon=True)
 
@@ -179,10 +183,12 @@ class Writer:
                 self._open_next()
             size = self._write(group)
             self._disk.fdatasync(self._fd)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - a thread of the log must not die
+            _log.exception("the log in %s could not make commit %d durable", self._directory, first.number)
             self._abandon(first, error)
             return
         self._valid += size
+        self._durable = (self._number, self._valid)
         self._report(Written(group))
 
     def _write(self, group: list[Commit]) -> int:
@@ -213,7 +219,7 @@ class Writer:
         number = self._next
         self._next += 1
         path = os.path.join(self._directory, segment_name(number))
-        header = encode_header(Header(number, 0, self._number, self._valid))
+        header = encode_header(Header(number, 0, *self._durable))
         fd = self._disk.create(path)
         try:
             write_all(self._disk, fd, [header], len(header))
@@ -230,9 +236,12 @@ class Writer:
         self._fd = fd
         self._number = number
         self._valid = HEADER_BYTES
+        for useless in self._useless:
+            with contextlib.suppress(OSError):
+                self._disk.unlink(os.path.join(self._directory, segment_name(useless)))
+        self._useless.clear()
 
-    def _abandon(self, first: Commit, error: OSError) -> None:
-        _log.error("the log in %s could not make commit %d durable: %s", self._directory, first.number, error)
+    def _abandon(self, first: Commit, error: Exception) -> None:
         self._failed_epoch = first.epoch
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
@@ -240,7 +249,10 @@ class Writer:
             path = os.path.join(self._directory, segment_name(self._number))
             with contextlib.suppress(OSError):
                 self._disk.truncate(path, self._valid, sync=False)
-            self._report(Sealed(self._number, self._valid))
+            if self._valid > _EMPTY_SEGMENT:
+                self._report(Sealed(self._number, self._valid))
+            else:
+                self._useless.append(self._number)
         try:
             self._open_next()
         except OSError as again:

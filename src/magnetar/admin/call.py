@@ -1,0 +1,105 @@
+"""One request on its way through a handler: what its path, query and body say, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+from aiohttp import web
+
+from magnetar.admin.answers import Refusal
+from magnetar.admin.bridge import Bridge
+from magnetar.admin.rates import Sampler
+from magnetar.core.broker import Broker
+from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.topic import Topic
+from magnetar.errors import TopicNotFound
+from magnetar.server.settings import Settings
+
+__all__ = ["Admin", "Call", "Handler"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, frozen=True)
+class Admin:
+    """What all handlers share."""
+
+    bridge: Bridge
+    rates: Sampler
+    settings: Settings
+
+
+class Call:
+    """A request with the shared parts of the broker at hand."""
+
+    def __init__(self, request: web.Request, admin: Admin) -> None:
+        self.request: web.Request = request
+        self.bridge: Bridge = admin.bridge
+        self.core: Broker = admin.bridge.core
+        self.rates: Sampler = admin.rates
+        self.settings: Settings = admin.settings
+
+    def part(self, name: str) -> str:
+        """A variable part of the path, decoded. Bytes that are no text name nothing."""
+        value = self.request.match_info[name]
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Refusal(412, "the path is not UTF-8") from None
+        return value
+
+    def namespace(self) -> str:
+        """``tenant/namespace`` of the path; 404 when there is no such namespace."""
+        name = f"{self.part('t')}/{self.part('n')}"
+        if name not in self.core.catalog.namespaces:
+            raise Refusal(404, "Namespace does not exist")
+        return name
+
+    def name(self) -> TopicName:
+        """The topic that the path names, whether it exists or not; 404 when its namespace does not."""
+        domain = self.request.match_info.get("domain", PERSISTENT)
+        name = TopicName(f"{domain}://{self.part('t')}/{self.part('n')}/{self.part('topic')}")
+        if name.namespace not in self.core.catalog.namespaces:
+            raise Refusal(404, "Namespace not found")
+        return name
+
+    async def topic(self) -> Topic:
+        """The topic of the path, which has to exist. A partition that nobody has used yet is opened."""
+        return await self.open(self.name())
+
+    async def open(self, name: TopicName) -> Topic:
+        """The topic of this name, which has to exist and not to be a partitioned one."""
+        if self.core.catalog.partitions(name):
+            raise Refusal(404, f"Topic {name} not found: it is partitioned, so ask for {name}-partition-0 and so on")
+        try:
+            topic = await self.bridge.open(name, False)
+        except TopicNotFound:
+            raise Refusal(404, f"Topic {name} not found") from None
+        if topic.deleted:
+            raise Refusal(404, f"Topic {name} not found")
+        return topic
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """A boolean of the query."""
+        value = self.request.query.get(name)
+        return default if value is None else value.strip().lower() in ("true", "1", "")
+
+    def now_ms(self) -> int:
+        """The broker's clock; the core's own time stands still between its turns."""
+        return self.bridge.pump.clock.now_ms()
+
+    async def body(self, decoder: msgspec.json.Decoder[T], absent: T) -> T:
+        """The JSON body as what ``decoder`` reads; ``absent`` when there is none."""
+        data = await self.request.read()
+        if not data.strip():
+            return absent
+        try:
+            return decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Refusal(400, f"the body is not what was expected: {error}") from None
+
+
+Handler = Callable[[Call], Awaitable[web.StreamResponse]]

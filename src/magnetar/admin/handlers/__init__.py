@@ -1,0 +1,1 @@
+"""The handlers, grouped as the paths are."""

@@ -1,0 +1,42 @@
+"""Which broker serves a topic: always this one. Clients with an http:// service URL ask here."""
+
+from __future__ import annotations
+
+import zlib
+from itertools import pairwise
+
+from aiohttp import web
+
+from magnetar.admin.answers import json_answer, text_answer
+from magnetar.admin.call import Call
+from magnetar.admin.handlers.namespaces import boundaries
+from magnetar.core.requests.lookups import partitions_of
+
+__all__ = ["bundle", "topic"]
+
+
+async def topic(call: Call) -> web.Response:
+    """The addresses; 404 when the topic neither exists nor may come into being by its use."""
+    name = call.name()
+    if not call.core.catalog.partitions(name):
+        partitions_of(call.core, name, True)
+    options = call.core.options
+    return json_answer(
+        {
+            "brokerUrl": options.broker_url,
+            "httpUrl": options.http_url,
+            "nativeUrl": options.broker_url,
+            "brokerUrlSsl": "",
+        }
+    )
+
+
+async def bundle(call: Call) -> web.Response:
+    """The range of the namespace that the topic's name hashes into."""
+    name = call.name()
+    bounds = boundaries(call.core, name.namespace)
+    where = zlib.crc32(str(name).encode())
+    for low, high in pairwise(bounds):
+        if where < int(high, 16):
+            return text_answer(f"{low}_{high}")
+    return text_answer(f"{bounds[-2]}_{bounds[-1]}")

@@ -1,0 +1,78 @@
+"""Statistics of topics over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+
+from magnetar.admin.answers import Fields, Refusal, json_answer
+from magnetar.admin.call import Call
+from magnetar.admin.handlers.brokers import broker_id
+from magnetar.admin.stats.internal import internal_stats
+from magnetar.admin.stats.merge import merged
+from magnetar.admin.stats.topic import View, topic_stats
+from magnetar.core.names import TopicName
+from magnetar.core.topic import Topic
+
+__all__ = ["internal", "partitioned", "partitioned_internal", "single"]
+
+SLICE_PARTITIONS = 20
+"""Partitions that are described in one turn of the loop."""
+
+
+def _view(call: Call) -> View:
+    return View(
+        call.rates,
+        broker_id(call.core),
+        not call.flag("excludePublishers"),
+        not call.flag("excludeConsumers"),
+    )
+
+
+async def single(call: Call) -> web.Response:
+    """Figures that cost Pulsar extra (precise backlog, size of backlog) are always given: here they cost nothing."""
+    return json_answer(topic_stats(await call.topic(), _view(call)))
+
+
+async def internal(call: Call) -> web.Response:
+    return json_answer(internal_stats(await call.topic()))
+
+
+def _partitions(call: Call) -> tuple[TopicName, int]:
+    name = call.name()
+    count = call.core.catalog.partitions(name)
+    if not count:
+        raise Refusal(404, f"Partitioned Topic not found: {name} has zero partitions")
+    return name, count
+
+
+async def partitioned(call: Call) -> web.Response:
+    """The sum over all partitions, and with ``perPartition`` (the default) each of them."""
+    name, count = _partitions(call)
+    view = _view(call)
+    each: dict[str, Fields] = {}
+    for index in range(count):
+        topic = await _partition(call, name.with_partition(index), index)
+        each[str(topic.name)] = topic_stats(topic, view)
+    total = merged(list(each.values()))
+    total["metadata"] = {"partitions": count, "deleted": False}
+    total["partitions"] = each if call.flag("perPartition", True) else {}
+    return json_answer(total)
+
+
+async def partitioned_internal(call: Call) -> web.Response:
+    name, count = _partitions(call)
+    each: Fields = {}
+    for index in range(count):
+        topic = await _partition(call, name.with_partition(index), index)
+        each[str(topic.name)] = internal_stats(topic)
+    return json_answer({"metadata": {"partitions": count, "deleted": False}, "partitions": each})
+
+
+async def _partition(call: Call, name: TopicName, index: int) -> Topic:
+    """A partition, or an empty topic in place of one that nobody has used yet."""
+    if index % SLICE_PARTITIONS == 0:
+        await asyncio.sleep(0)
+    topic = call.core.topics.get(str(name))
+    return topic if topic is not None else Topic(call.core, name, 0)

@@ -1,0 +1,173 @@
+"""Metrics as Prometheus text, with Pulsar's names and labels; what Pulsar has no name for begins with ``magnetar_``.
+
+Samples of one name must stand together, and there may be a hundred names for ten thousand topics. So the page is not
+collected but generated: family by family over a fixed list of topics whose labels were written once, a few hundred
+lines at a time. Memory stays small, and the caller may let the loop run between two parts. A topic that is deleted
+meanwhile keeps its last figures until the page ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from magnetar import __version__
+from magnetar.admin.rates import Sampler, topic_out
+from magnetar.admin.stats.common import backlog_bytes
+from magnetar.admin.stats.subscription import blocked
+from magnetar.core.broker import Broker
+from magnetar.core.dispatch.keyshared import KeyShared
+from magnetar.core.subscription import Subscription
+from magnetar.core.topic import Topic
+from magnetar.ports.log import LogStats
+
+__all__ = ["SLICE_LINES", "render"]
+
+SLICE_LINES = 400
+"""Lines that are made in one turn of the loop."""
+
+T = TypeVar("T")
+Number = int | float
+Samples = Iterable[tuple[str, Number]]
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+@dataclass(slots=True)
+class _Frame:
+    """What the page is made of: topics and subscriptions with their labels, and the rates."""
+
+    rates: Sampler
+    cluster: str
+    topics: list[tuple[str, Topic]] = field(default_factory=list)
+    subs: list[tuple[str, Subscription]] = field(default_factory=list)
+
+
+def _fill(frame: _Frame, core: Broker) -> Iterator[None]:
+    """Write down all labels, with a pause after every slice of topics."""
+    for number, topic in enumerate(list(core.topics.values()), 1):
+        name = topic.name
+        labels = f'{frame.cluster},namespace="{name.namespace}",topic="{_escape(str(name))}"'
+        frame.topics.append((labels, topic))
+        for sub in topic.subscriptions.values():
+            frame.subs.append((f'{labels},subscription="{_escape(sub.name)}"', sub))
+        if number % SLICE_LINES == 0:
+            yield
+
+
+def render(core: Broker, rates: Sampler, log: LogStats) -> Iterator[bytes]:
+    """The page in parts, each of which is made without a pause."""
+    frame = _Frame(rates, f'cluster="{_escape(core.options.cluster)}"')
+    for _ in _fill(frame, core):
+        yield b""
+    for name, samples in _families(core, frame, log):
+        lines = [f"# TYPE {name} gauge"]
+        for labels, value in samples:
+            lines.append(f"{name}{{{labels}}} {value}")
+            if len(lines) >= SLICE_LINES:
+                yield ("\n".join(lines) + "\n").encode()
+                lines = []
+        if lines:
+            yield ("\n".join(lines) + "\n").encode()
+
+
+def _families(core: Broker, frame: _Frame, log: LogStats) -> Iterator[tuple[str, Samples]]:
+    yield from _of_broker(core, frame, log)
+    for name, of_topic in _TOPIC.items():
+        yield name, _each(frame.topics, of_topic, frame.rates)
+    for name, of_sub in _SUBSCRIPTION.items():
+        yield name, _each(frame.subs, of_sub, frame.rates)
+
+
+def _each(rows: list[tuple[str, T]], value: Callable[[T, Sampler], Number], rates: Sampler) -> Samples:
+    return ((labels, value(one, rates)) for labels, one in rows)
+
+
+def _of_broker(core: Broker, frame: _Frame, log: LogStats) -> Iterator[tuple[str, Samples]]:
+    cluster = frame.cluster
+    per_namespace: dict[str, int] = {}
+    for _, topic in frame.topics:
+        per_namespace[topic.name.namespace] = per_namespace.get(topic.name.namespace, 0) + 1
+    yield "pulsar_version_info", [(f'{cluster},version="{__version__}"', 1)]
+    yield "pulsar_topics_count", [(f'{cluster},namespace="{n}"', count) for n, count in per_namespace.items()]
+    figures: dict[str, Number] = {
+        "pulsar_active_connections": len(core.sessions),
+        "pulsar_broker_topics_count": len(frame.topics),
+        "pulsar_broker_subscriptions_count": len(frame.subs),
+        "pulsar_broker_producers_count": sum(len(session.producers) for session in core.sessions.values()),
+        "pulsar_broker_consumers_count": sum(len(session.consumers) for session in core.sessions.values()),
+        "magnetar_log_commits": log.commits,
+        "magnetar_log_synced_bytes": log.synced_bytes,
+        "magnetar_log_segments": log.segments,
+        "magnetar_log_disk_bytes": log.disk_bytes,
+        "magnetar_log_live_bytes": log.live_bytes,
+        "magnetar_log_failures": log.failures,
+        "magnetar_tail_cache_bytes": core.budget.used_bytes,
+    }
+    for name, value in figures.items():
+        yield name, [(cluster, value)]
+
+
+def _backlog(topic: Topic, rates: Sampler) -> int:
+    """Entries that durable subscriptions have not acknowledged, over all of them."""
+    return sum(sub.backlog() for sub in topic.subscriptions.values() if sub.durable)
+
+
+def _unacked(sub: Subscription, rates: Sampler) -> int:
+    return sub.dispatcher.unacked() if sub.dispatcher is not None else 0
+
+
+def _in_replay(sub: Subscription, rates: Sampler) -> int:
+    return sub.dispatcher.waiting() if sub.dispatcher is not None else 0
+
+
+def _draining(sub: Subscription, rates: Sampler) -> int:
+    return len(sub.dispatcher.draining) if isinstance(sub.dispatcher, KeyShared) else 0
+
+
+def _drained(sub: Subscription, rates: Sampler) -> int:
+    return sub.dispatcher.drained_total if isinstance(sub.dispatcher, KeyShared) else 0
+
+
+_TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
+    "pulsar_subscriptions_count": lambda t, r: len(t.subscriptions),
+    "pulsar_producers_count": lambda t, r: len(t.producers),
+    "pulsar_consumers_count": lambda t, r: sum(len(sub.consumers) for sub in t.subscriptions.values()),
+    "pulsar_rate_in": lambda t, r: r.rate(t).messages,
+    "pulsar_rate_out": lambda t, r: r.rate(t).third,
+    "pulsar_throughput_in": lambda t, r: r.rate(t).bytes,
+    "pulsar_throughput_out": lambda t, r: r.rate(t).fourth,
+    "pulsar_average_msg_size": lambda t, r: r.rate(t).size,
+    "pulsar_in_messages_total": lambda t, r: t.messages_in,
+    "pulsar_in_bytes_total": lambda t, r: t.bytes_in,
+    "pulsar_out_messages_total": lambda t, r: topic_out(t)[0],
+    "pulsar_out_bytes_total": lambda t, r: topic_out(t)[1],
+    "pulsar_msg_backlog": _backlog,
+    "pulsar_storage_size": lambda t, r: t.size_bytes,
+    "pulsar_storage_logical_size": lambda t, r: t.size_bytes,
+    "pulsar_storage_backlog_size": lambda t, r: backlog_bytes(t, t.low_water()),
+}
+
+_SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {
+    "pulsar_subscription_back_log": lambda s, r: s.backlog(),
+    "pulsar_subscription_back_log_no_delayed": lambda s, r: s.backlog(),
+    "pulsar_subscription_in_replay": _in_replay,
+    "pulsar_subscription_unacked_messages": _unacked,
+    "pulsar_subscription_blocked_on_unacked_messages": lambda s, r: int(blocked(s)),
+    "pulsar_subscription_consumers_count": lambda s, r: len(s.consumers),
+    "pulsar_subscription_msg_rate_out": lambda s, r: r.rate(s).messages,
+    "pulsar_subscription_msg_throughput_out": lambda s, r: r.rate(s).bytes,
+    "pulsar_subscription_msg_rate_redeliver": lambda s, r: r.rate(s).third,
+    "pulsar_subscription_msg_ack_rate": lambda s, r: r.rate(s).fourth,
+    "pulsar_subscription_total_msg_expired": lambda s, r: s.expired_count,
+    "pulsar_subscription_last_acked_timestamp": lambda s, r: s.last_acked_ms,
+    "pulsar_subscription_last_consumed_timestamp": lambda s, r: s.last_sent_ms,
+    "pulsar_subscription_last_consumed_flow_timestamp": lambda s, r: s.last_flow_ms,
+    "pulsar_subscription_last_expire_timestamp": lambda s, r: s.last_expired_ms,
+    "pulsar_subscription_last_mark_delete_advanced_timestamp": lambda s, r: s.last_moved_ms,
+    "magnetar_subscription_draining_slots": _draining,
+    "magnetar_subscription_drained_slots": _drained,
+}

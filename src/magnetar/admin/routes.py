@@ -1,0 +1,81 @@
+"""The table of routes: every path that is answered, who answers it, and what it is for.
+
+The application is made of this table, and so are its documentation and its tests. Of two patterns that fit a path the
+upper one wins, so fixed words stand above variables.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from magnetar.admin.call import Handler
+from magnetar.admin.handlers import brokers, lookup, metrics, namespaces, partitions, stats, subscriptions, topics
+
+__all__ = ["ROUTES", "Route"]
+
+
+class Route(NamedTuple):
+    """One line of the table."""
+
+    method: str
+    path: str
+    handler: Handler
+    what: str
+
+
+_V2 = "/admin/v2"
+_TOPIC = f"{_V2}/persistent/{{t}}/{{n}}/{{topic}}"
+_SUB = f"{_TOPIC}/subscription/{{sub}}"
+_NAMESPACE = f"{_V2}/namespaces/{{t}}/{{n}}"
+_LOOKUP = "/lookup/v2/topic/{domain}/{t}/{n}/{topic}"
+
+ROUTES: tuple[Route, ...] = (
+    Route("GET", "/metrics", metrics.page, "metrics as Prometheus text"),
+    Route("GET", "/metrics/", metrics.page, "metrics as Prometheus text"),
+    Route("GET", "/status.html", brokers.status_page, "whether the broker serves, for load balancers"),
+    # Brokers and clusters
+    Route("GET", f"{_V2}/brokers/health", brokers.health, "whether messages can be stored"),
+    Route("GET", f"{_V2}/brokers/ready", brokers.health, "whether clients are served"),
+    Route("GET", f"{_V2}/brokers/version", brokers.version, "the broker's version"),
+    Route("GET", f"{_V2}/brokers/leaderBroker", brokers.leader, "the broker that leads, which is this one"),
+    Route("GET", f"{_V2}/brokers", brokers.active, "brokers of the cluster"),
+    Route("GET", f"{_V2}/brokers/{{cluster}}", brokers.active, "brokers of the cluster"),
+    Route("GET", f"{_V2}/clusters", brokers.clusters, "clusters"),
+    Route("GET", f"{_V2}/clusters/{{cluster}}", brokers.cluster, "addresses of a cluster"),
+    # Tenants and namespaces
+    Route("GET", f"{_V2}/tenants", namespaces.tenants, "tenants"),
+    Route("GET", f"{_V2}/tenants/{{t}}", namespaces.tenant, "a tenant"),
+    Route("PUT", f"{_V2}/tenants/{{t}}", namespaces.create_tenant, "create a tenant"),
+    Route("POST", f"{_V2}/tenants/{{t}}", namespaces.update_tenant, "change a tenant"),
+    Route("DELETE", f"{_V2}/tenants/{{t}}", namespaces.delete_tenant, "delete a tenant without namespaces"),
+    Route("GET", f"{_V2}/namespaces/{{t}}", namespaces.namespaces, "namespaces of a tenant"),
+    Route("GET", _NAMESPACE, namespaces.namespace, "policies of a namespace"),
+    Route("PUT", _NAMESPACE, namespaces.create_namespace, "create a namespace"),
+    Route("DELETE", _NAMESPACE, namespaces.delete_namespace, "delete an empty namespace"),
+    Route("GET", f"{_NAMESPACE}/topics", namespaces.topics, "topics of a namespace, as clients see them"),
+    Route("GET", f"{_NAMESPACE}/bundles", namespaces.bundles, "ranges of a namespace"),
+    # Topics
+    Route("GET", f"{_V2}/persistent/{{t}}/{{n}}", topics.topic_list, "topics of a namespace"),
+    Route("GET", f"{_V2}/persistent/{{t}}/{{n}}/partitioned", topics.partitioned_list, "partitioned topics"),
+    Route("PUT", _TOPIC, topics.create, "create a topic"),
+    Route("DELETE", _TOPIC, topics.delete, "delete a topic"),
+    Route("PUT", f"{_TOPIC}/partitions", partitions.create, "create a partitioned topic"),
+    Route("POST", f"{_TOPIC}/partitions", partitions.grow, "more partitions"),
+    Route("GET", f"{_TOPIC}/partitions", partitions.get, "how many partitions"),
+    Route("DELETE", f"{_TOPIC}/partitions", partitions.delete, "delete a partitioned topic"),
+    Route("GET", f"{_TOPIC}/stats", stats.single, "statistics of a topic"),
+    Route("GET", f"{_TOPIC}/internalStats", stats.internal, "ledgers and cursors of a topic"),
+    Route("GET", f"{_TOPIC}/partitioned-stats", stats.partitioned, "statistics of a partitioned topic"),
+    Route("GET", f"{_TOPIC}/partitioned-internalStats", stats.partitioned_internal, "ledgers of all partitions"),
+    Route("GET", f"{_TOPIC}/subscriptions", subscriptions.names, "names of the subscriptions"),
+    Route("PUT", _SUB, subscriptions.create, "create a subscription"),
+    Route("DELETE", _SUB, subscriptions.delete, "delete a subscription"),
+    Route("GET", f"{_TOPIC}/lastMessageId", topics.last_message_id, "id of the last message"),
+    Route("GET", f"{_TOPIC}/backlog", topics.backlog, "what lies unacknowledged"),
+    Route("POST", f"{_TOPIC}/terminate", topics.terminate, "end a topic"),
+    Route("POST", f"{_TOPIC}/terminate/partitions", topics.terminate_partitions, "end all partitions"),
+    Route("PUT", f"{_TOPIC}/unload", topics.unload, "disconnect everybody from a topic"),
+    # Lookup
+    Route("GET", _LOOKUP, lookup.topic, "the broker of a topic"),
+    Route("GET", f"{_LOOKUP}/bundle", lookup.bundle, "the range that a topic falls into"),
+)

@@ -1,0 +1,165 @@
+"""Statistics of subscriptions and their consumers. ``msgBacklog`` counts entries, ``unackedMessages`` messages."""
+
+from __future__ import annotations
+
+from magnetar.admin.answers import Fields
+from magnetar.admin.rates import Sampler, bytes_out
+from magnetar.admin.stats.common import backlog_bytes, iso
+from magnetar.core.consumer import Consumer
+from magnetar.core.dispatch.keyshared import KeyShared
+from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.subscription import Subscription
+
+__all__ = ["RANGES_MAX", "blocked", "subscription_stats"]
+
+RANGES_MAX = 10_000
+"""Acknowledged ranges of one cursor that are counted or listed."""
+
+_KEY_SHARED = "Key_Shared"
+_SINGLE = ("Exclusive", "Failover")
+
+
+def blocked(sub: Subscription) -> bool:
+    """Whether the subscription has reached its limit of unacknowledged messages."""
+    return isinstance(sub.dispatcher, PendingDispatcher) and sub.dispatcher.blocked
+
+
+def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) -> Fields:
+    dispatcher = sub.dispatcher
+    rate = rates.rate(sub)
+    backlog = sub.backlog()
+    drains = _drains(sub)
+    found: Fields = {
+        "msgRateOut": rate.messages,
+        "msgThroughputOut": rate.bytes,
+        "bytesOutCounter": bytes_out(sub),
+        "msgOutCounter": sub.messages_out,
+        "msgRateRedeliver": rate.third,
+        "messageAckRate": rate.fourth,
+        "chunkedMessageRate": 0.0,
+        "msgBacklog": backlog,
+        "backlogSize": backlog_bytes(sub.topic, sub.acks.floor),
+        "earliestMsgPublishTimeInBacklog": 0,
+        "msgBacklogNoDelayed": backlog,
+        "blockedSubscriptionOnUnackedMsgs": blocked(sub),
+        "msgDelayed": 0,
+        "msgInReplay": dispatcher.waiting() if dispatcher is not None else 0,
+        "unackedMessages": dispatcher.unacked() if dispatcher is not None else 0,
+    }
+    if sub.kind:
+        found["type"] = sub.kind
+    active = dispatcher.active() if dispatcher is not None else None
+    if sub.kind in _SINGLE and active is not None:
+        found["activeConsumerName"] = active.name
+    found.update(
+        msgRateExpired=0.0,
+        msgExpired=sub.expired_count,
+        totalMsgExpired=sub.expired_count,
+        lastExpireTimestamp=sub.last_expired_ms,
+        lastConsumedFlowTimestamp=sub.last_flow_ms,
+        lastConsumedTimestamp=sub.last_sent_ms,
+        lastAckedTimestamp=sub.last_acked_ms,
+        lastMarkDeleteAdvancedTimestamp=sub.last_moved_ms,
+        consumers=[_consumer(one, rates, drains) for one in sub.consumers] if with_consumers else [],
+        isDurable=sub.durable,
+        isReplicated=False,
+        allowOutOfOrderDelivery=sub.out_of_order,
+    )
+    if sub.kind == _KEY_SHARED:
+        found["keySharedMode"] = "STICKY" if sub.sticky else "AUTO_SPLIT"
+    found.update(
+        consumersAfterMarkDeletePosition={},
+        drainingHashesCount=sum(len(rows) for rows in drains.values()),
+        drainingHashesClearedTotal=dispatcher.drained_total if isinstance(dispatcher, KeyShared) else 0,
+        drainingHashesUnackedMessages=sum(count for rows in drains.values() for _, count, _ in rows),
+        nonContiguousDeletedMessagesRanges=len(sub.acks.ranges(RANGES_MAX)) if sub.acks.above else 0,
+        nonContiguousDeletedMessagesRangesSerializedSize=0,
+        delayedMessageIndexSizeInBytes=0,
+        subscriptionProperties=sub.properties,
+        **_ZEROS,
+        durable=sub.durable,
+        replicated=False,
+    )
+    return found
+
+
+_ZEROS: Fields = dict.fromkeys(
+    (
+        "filterProcessedMsgCount",
+        "filterAcceptedMsgCount",
+        "filterRejectedMsgCount",
+        "filterRescheduledMsgCount",
+        "dispatchThrottledMsgEventsBySubscriptionLimit",
+        "dispatchThrottledBytesEventsBySubscriptionLimit",
+        "dispatchThrottledMsgEventsByTopicLimit",
+        "dispatchThrottledBytesEventsByTopicLimit",
+        "dispatchThrottledMsgEventsByBrokerLimit",
+        "dispatchThrottledBytesEventsByBrokerLimit",
+    ),
+    0,
+)
+
+Drains = dict[Consumer, list[tuple[int, int, int]]]
+"""Slot, messages that wait for acknowledgement, and how often it held something up, by the holding consumer."""
+
+
+def _drains(sub: Subscription) -> Drains:
+    dispatcher = sub.dispatcher
+    found: Drains = {}
+    if isinstance(dispatcher, KeyShared):
+        for slot, drain in sorted(dispatcher.draining.items()):
+            found.setdefault(drain.consumer, []).append((slot, drain.count, drain.blocked))
+    return found
+
+
+def _consumer(consumer: Consumer, rates: Sampler, drains: Drains) -> Fields:
+    rate = rates.rate(consumer)
+    sub, session = consumer.subscription, consumer.session
+    draining = drains.get(consumer, [])
+    found: Fields = {
+        "msgRateOut": rate.messages,
+        "msgThroughputOut": rate.bytes,
+        "bytesOutCounter": consumer.bytes_out,
+        "msgOutCounter": consumer.messages_out,
+        "msgRateRedeliver": rate.third,
+        "messageAckRate": rate.fourth,
+        "chunkedMessageRate": 0.0,
+        "consumerName": consumer.name,
+        "availablePermits": consumer.permits,
+        "unackedMessages": consumer.unacked,
+        "avgMessagesPerEntry": _per_entry(consumer),
+        "blockedConsumerOnUnackedMsgs": consumer.blocked,
+        "drainingHashesCount": len(draining),
+        "drainingHashesClearedTotal": 0,
+        "drainingHashesUnackedMessages": sum(count for _, count, _ in draining),
+    }
+    if sub.kind == _KEY_SHARED:
+        found["drainingHashes"] = [
+            {"hash": slot, "unackMsgs": count, "blockedAttempts": held} for slot, count, held in draining
+        ]
+    found["address"] = session.address
+    found["connectedSince"] = iso(consumer.connected_ms)
+    if session.client_version:
+        found["clientVersion"] = session.client_version
+    found.update(
+        lastAckedTimestamp=consumer.last_acked_ms,
+        lastConsumedTimestamp=consumer.last_sent_ms,
+        firstMessagesSentTimestamp=consumer.first_sent_ms,
+        lastConsumedFlowTimestamp=consumer.last_flow_ms,
+        firstConsumedFlowTimestamp=consumer.first_flow_ms,
+    )
+    if isinstance(sub.dispatcher, KeyShared):
+        ranges = sub.dispatcher.selector.ranges()
+        found["keyHashRangeArrays"] = [[low, high] for low, high, owner in ranges if owner is consumer]
+    found["metadata"] = consumer.metadata
+    found["lastAckedTime"] = iso(consumer.last_acked_ms)
+    found["lastConsumedTime"] = iso(consumer.last_sent_ms)
+    return found
+
+
+def _per_entry(consumer: Consumer) -> int:
+    """Messages in an entry on average, as far as the consumer was sent any."""
+    topic = consumer.subscription.topic
+    if not consumer.messages_out:
+        return 0
+    return max(round(topic.messages_in / topic.entries_in), 1) if topic.entries_in else 1

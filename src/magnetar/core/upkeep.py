@@ -1,0 +1,111 @@
+"""What happens to topics as time goes by: retention drops what nobody needs, time to live expires what nobody took.
+
+Retention works on whole ledgers, as in Pulsar: a closed ledger goes when every durable subscription has acknowledged it
+and it is older than the retention time or lies beyond the retention size. The open ledger always stays, so a reader
+that comes late still finds what was published lately; a ledger is closed when it is full and old enough, or too old.
+
+Time to live moves a subscription's floor past entries published too long ago. Entries need not be read one by one: the
+place is found by a search over publish times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from magnetar.core.timesearch import search_time
+from magnetar.core.topic import LEDGERS_KEY
+from magnetar.ports.log import Put, Trim
+
+if TYPE_CHECKING:
+    from magnetar.core.broker import Broker
+    from magnetar.core.subscription import Subscription
+    from magnetar.core.topic import Topic
+
+__all__ = ["Upkeep", "expire", "trim"]
+
+TAIL_CHECK_MS = 10_000
+
+
+class Upkeep:
+    """The three rounds, each on a timer of its own."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker: Broker = broker
+
+    def start(self) -> None:
+        self._set(self.broker.options.retention_check_ms, self._retention)
+        self._set(self.broker.options.expiry_check_ms, self._expiry)
+        self._set(TAIL_CHECK_MS, self._tails)
+
+    def _set(self, wait_ms: int, call: Callable[[], None]) -> None:
+        self.broker.timers.at(self.broker.now_ms + wait_ms, call)
+
+    def _retention(self) -> None:
+        self._set(self.broker.options.retention_check_ms, self._retention)
+        for topic in self.broker.topics.values():
+            if topic.touched and topic.roll_due():
+                topic.roll()
+            trim(topic)
+
+    def _expiry(self) -> None:
+        self._set(self.broker.options.expiry_check_ms, self._expiry)
+        ttl = self.broker.options.message_ttl_ms
+        if ttl <= 0:
+            return
+        for topic in self.broker.topics.values():
+            for sub in topic.subscriptions.values():
+                if sub.durable and sub.acks.floor < topic.tail.end:
+                    expire(sub, self.broker.now_ms - ttl)
+
+    def _tails(self) -> None:
+        """Entries that every subscription has acknowledged need not stay in memory."""
+        self._set(TAIL_CHECK_MS, self._tails)
+        for topic in self.broker.topics.values():
+            tail = topic.tail
+            if tail.base < tail.end:
+                floor = tail.end
+                for sub in topic.subscriptions.values():
+                    floor = min(floor, sub.acks.floor)
+                tail.drop_to(floor)
+        self.broker.budget.sweep()
+
+
+def trim(topic: Topic) -> int:
+    """Drop the closed ledgers that retention no longer keeps; how many."""
+    ledgers, options = topic.ledgers, topic.broker.options
+    low = topic.low_water()
+    held = topic.size_bytes
+    gone = 0
+    for row in range(len(ledgers.ids) - 1):
+        closed_ms = ledgers.opened[row + 1]
+        if ledgers.bases[row + 1] > low:
+            break
+        expired = 0 <= options.retention_ms <= topic.broker.now_ms - closed_ms
+        oversize = 0 <= options.retention_bytes < held
+        if not expired and not oversize:
+            break
+        held -= ledgers.sizes[row]
+        gone += 1
+    if gone:
+        topic.first_offset = ledgers.bases[gone]
+        ledgers.drop_below(topic.first_offset)
+        topic.size_bytes = max(held, 0)
+        topic.tail.drop_to(topic.first_offset)
+        records = topic.broker.commit.records
+        records.append(Put(topic.stream, LEDGERS_KEY, ledgers.encode()))
+        records.append(Trim(topic.stream, topic.first_offset))
+        topic.broker.note_topic(topic)
+    return gone
+
+
+def expire(sub: Subscription, before_ms: int) -> None:
+    """Acknowledge what was published before the given time and nobody has acknowledged."""
+
+    def found(offset: int) -> None:
+        before = sub.backlog()
+        if not sub.deleted and not sub.fenced and sub.move_floor(offset):
+            sub.expired_count += before - sub.backlog()
+            sub.last_expired_ms = sub.topic.broker.now_ms
+
+    search_time(sub.topic, sub.acks.floor, before_ms, found)
