@@ -41,11 +41,15 @@ MODULES = (
     "src/magnetar/core/timers.py",
     "src/magnetar/core/topic.py",
     "src/magnetar/core/dispatch/base.py",
+    "src/magnetar/core/dispatch/draining.py",
     "src/magnetar/core/dispatch/keyshared.py",
     "src/magnetar/core/dispatch/pending.py",
     "src/magnetar/core/dispatch/shared.py",
     "src/magnetar/core/dispatch/single.py",
+    "src/magnetar/core/dispatch/skim.py",
+    "src/magnetar/core/dispatch/waiting.py",
     "src/magnetar/core/selector/ring.py",
+    "src/magnetar/core/selector/split.py",
     "src/magnetar/core/selector/sticky.py",
 )
 """Fully typed, without I/O, and where the time goes. Those that do not exist are left out."""

@@ -43,7 +43,7 @@ def main() -> int:
     port, http_port = free_ports(2)
     with tempfile.TemporaryDirectory() as data:
         options = ["--data", data, "--port", str(port), "--http-port", str(http_port)]
-        broker = subprocess.Popen([Path(sys.executable).with_name("magnetar"), "standalone", *options])
+        broker = subprocess.Popen([sys.executable, "-m", "magnetar", "standalone", *options])
         try:
             wait_for(port, broker)
             wait_for(http_port, broker)

@@ -24,7 +24,7 @@ def numbered(count: int, first: int = 0) -> list[bytes]:
     return [b"m-%d" % number for number in range(first, first + count)]
 
 
-def send_all(producer: pulsar.Producer, payloads: Iterable[bytes], **options: object) -> list[pulsar.MessageId]:
+def send_all(producer: pulsar.Producer, payloads: Iterable[bytes | None], **options: object) -> list[pulsar.MessageId]:
     """Publish one after the other, each with its receipt."""
     return [producer.send(payload, **options) for payload in payloads]
 

@@ -66,7 +66,7 @@ def test_permits_of_half_acknowledged_batches_come_back(own_client: pulsar.Clien
     producer = batching_producer(own_client, topic)
     for batch in range(30):
         send_batch(producer, numbered(10, 10 * batch))
-    seen = set()
+    seen: set[bytes] = set()
     while len(seen) < 300:
         message = receive(consumer)
         seen.add(message.data())

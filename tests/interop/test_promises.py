@@ -7,6 +7,8 @@ and those inside a batch even after an orderly stop.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.interop.conftest import ClientFactory
@@ -62,8 +64,25 @@ def test_a_cursor_is_where_it_was_after_a_restart(own_broker: StartedBroker, top
 
 
 @EITHER_END
-def test_half_acknowledged_batches_are_remembered_through_a_restart(
-    own_broker: StartedBroker, new_client: ClientFactory, topic: str, crash: bool
+def test_an_answered_acknowledgement_inside_a_batch_holds(own_broker: StartedBroker, topic: str, crash: bool) -> None:
+    six_to_nine_are_left = (0b11_1100_0000,)
+    with own_broker.wire() as wire:
+        wire.subscribe(topic, "s", sub_type=SubType.SHARED)
+        wire.producer(topic)
+        place = wire.publish(batch_body(numbered(10)), batch=10)
+        wire.flow(1, 10)
+        wire.message()
+        wire.ack(1, [replace(place, ack_set=six_to_nine_are_left, batch_size=10)], request=True)
+    own_broker.restart(crash=crash)
+    with own_broker.wire() as wire:
+        wire.subscribe(topic, "s", sub_type=SubType.SHARED)
+        wire.flow(1, 10)
+        delivery = wire.message()
+        assert (unbatch(delivery), delivery.ack_set) == (numbered(10), six_to_nine_are_left)
+
+
+def test_half_acknowledged_batches_are_remembered_through_an_orderly_restart(
+    own_broker: StartedBroker, new_client: ClientFactory, topic: str
 ) -> None:
     client = new_client(own_broker.service_url)
     consumer = client.subscribe(topic, "s", SHARED, batch_index_ack_enabled=True)
@@ -71,7 +90,7 @@ def test_half_acknowledged_batches_are_remembered_through_a_restart(
     for message in receive_all(consumer, 10)[:6]:
         consumer.acknowledge(message)
     consumer.close()
-    own_broker.restart(crash=crash)
+    own_broker.restart()
     again = new_client(own_broker.service_url).subscribe(topic, "s", SHARED, batch_index_ack_enabled=True)
     assert payloads(receive_all(again, 4, ack=True)) == numbered(4, 6)
     assert_silent(again)

@@ -90,7 +90,7 @@ def test_a_reader_leaves_no_subscription_behind(client: pulsar.Client, broker: B
     def no_subscription() -> bool:
         stats = broker.topic_rest("GET", topic, "stats")
         assert isinstance(stats, dict)
-        return stats["subscriptions"] == {}
+        return bool(stats["subscriptions"] == {})
 
     eventually(no_subscription)
 

@@ -7,8 +7,8 @@
     client.publish(b"hello")
     assert client.bodies() == [b"hello"]
 
-With ``auto`` (the usual case) commits, metadata writes and log reads complete within ``turn()``. Otherwise they wait for
-``commit()``, ``fail()``, ``store()`` and ``read()``, so that a test can look at the moment in between. ``restart()`` is
+With ``auto`` (the usual case) commits, metadata writes and log reads complete within ``turn()``. Otherwise they wait
+for ``commit()``, ``fail()``, ``store()`` and ``read()``, so that a test can look at what is in between. ``restart()`` is
 a crash: what was not committed is gone.
 """
 

@@ -85,7 +85,7 @@ class Call:
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean of the query."""
         value = self.request.query.get(name)
-        return default if value is None else value.strip().lower() in ("true", "1", "")
+        return default if value is None else value.lower() == "true"
 
     def now_ms(self) -> int:
         """The broker's clock; the core's own time stands still between its turns."""

@@ -125,11 +125,11 @@ def _in_replay(sub: Subscription, rates: Sampler) -> int:
 
 
 def _draining(sub: Subscription, rates: Sampler) -> int:
-    return len(sub.dispatcher.draining) if isinstance(sub.dispatcher, KeyShared) else 0
+    return sub.dispatcher.drains.active if isinstance(sub.dispatcher, KeyShared) else 0
 
 
 def _drained(sub: Subscription, rates: Sampler) -> int:
-    return sub.dispatcher.drained_total if isinstance(sub.dispatcher, KeyShared) else 0
+    return sub.dispatcher.drains.cleared_total if isinstance(sub.dispatcher, KeyShared) else 0
 
 
 _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {

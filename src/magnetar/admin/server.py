@@ -23,9 +23,9 @@ class AdminServer:
     """``start`` returns when requests are answered; ``stop`` before the broker itself is stopped."""
 
     def __init__(self, broker: Standalone, settings: Settings) -> None:
-        self._sampler = Sampler(broker.core, settings.statsUpdateFrequencyInSecs)
+        self.sampler = Sampler(broker.core, settings.statsUpdateFrequencyInSecs)
         self._runner = web.AppRunner(
-            make_app(Admin(Bridge(broker.pump), self._sampler, settings)),
+            make_app(Admin(Bridge(broker.pump), self.sampler, settings)),
             access_log=None,
             handle_signals=False,
             shutdown_timeout=_STOP_WAIT_S,
@@ -35,8 +35,8 @@ class AdminServer:
         """Serve on a socket that listens already."""
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
-        self._sampler.start()
+        self.sampler.start()
 
     async def stop(self) -> None:
-        await self._sampler.stop()
+        await self.sampler.stop()
         await self._runner.cleanup()

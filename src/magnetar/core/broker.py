@@ -37,7 +37,7 @@ from magnetar.core.tail import TailBudget
 from magnetar.core.timers import Timers
 from magnetar.core.topic import Topic
 from magnetar.core.upkeep import Upkeep
-from magnetar.ports.log import DropStream, Put, ReadDone, Recovered
+from magnetar.ports.log import Drop, DropStream, Put, ReadDone, Recovered
 from magnetar.wire.replies import PING_FRAME
 
 __all__ = ["BROKER_STREAM", "Broker", "ReadRequest"]
@@ -157,7 +157,7 @@ class Broker:
         session = producer.session
         if session.producers.get(producer.id) is producer:
             del session.producers[producer.id]
-            session.retired[producer.id] = self.now_ms + self.options.keep_alive_ms
+            session.retire(producer.id)
         topic = producer.topic
         if topic.producers.get(producer.name) is producer:
             del topic.producers[producer.name]
@@ -182,9 +182,15 @@ class Broker:
         while self.woken or self.dirty:
             woken = self.woken
             self.woken = []
-            for sub in woken:
-                sub.awake = False
-                sub.dispatch()
+            done = 0
+            try:
+                for sub in woken:
+                    sub.awake = False
+                    done += 1
+                    sub.dispatch()
+            finally:
+                # A bug in one subscription's turn must not put the others to sleep for ever.
+                self.woken[:0] = woken[done:]
             dirty = self.dirty
             self.dirty = []
             for sub in dirty:
@@ -201,10 +207,12 @@ class Broker:
         if not self.may_commit():
             return None
         while not self.commit.records:
-            calls = self.commit.after
-            if not calls:
+            if self.commit.empty():
                 return None
+            runs, calls = self.commit.runs, self.commit.after
             self.commit = Commit()
+            for run in runs:
+                run.topic.durable(run)
             for call in calls:
                 call(None)
             self.end_turn()
@@ -258,7 +266,7 @@ class Broker:
             for sub in commit.cursors:
                 sub.write_whole()
             for record in commit.records:
-                if isinstance(record, DropStream):
+                if isinstance(record, DropStream | Drop):
                     self.commit.records.append(record)
         for stream, topic in topics.items():
             topic.void(runs.get(stream, []), error)
@@ -313,11 +321,15 @@ class Broker:
         self.timers.run_due(self.now_ms)
 
     def every_second(self) -> None:
-        """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone."""
+        """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone. The handshake
+        has one interval in all."""
         self.timers.at(self.now_ms + _SECOND_MS, self.every_second)
         interval = self.options.keep_alive_ms
         now = self.now_ms
         for session in list(self.sessions.values()):
+            if not session.connected and now - session.connected_ms >= interval:
+                self.lost(session, "no handshake within a keep-alive interval")
+                continue
             silent = now - session.seen_ms
             if silent < interval:
                 continue

@@ -31,6 +31,8 @@ class Run:
         self.size_bytes: int = 0
         self.top: int = -1
         """With deduplication, the highest sequence id of a whole message in the run."""
+        self.refusal: bytes = b""
+        """A run of nothing but the refusal of one SEND, which must not overtake the receipts before it."""
 
 
 class Commit:
@@ -45,4 +47,4 @@ class Commit:
         self.after: list[Callable[[Exception | None], None]] = []
 
     def empty(self) -> bool:
-        return not self.records and not self.after
+        return not self.records and not self.runs and not self.after

@@ -10,12 +10,27 @@ if TYPE_CHECKING:
     from magnetar.core.session import Session
     from magnetar.core.subscription import Subscription
 
-__all__ = ["COUNT_MASK", "Consumer", "mask_words", "words_mask"]
+__all__ = ["Consumer", "mask_words", "pending_count", "pending_hash", "pending_word", "words_mask"]
 
-COUNT_MASK = (1 << 32) - 1
-"""A pending word holds the messages still unacknowledged in its low half and the key's slot above it."""
+_COUNT_BITS = 24
+_COUNT = (1 << _COUNT_BITS) - 1
 
 _WORD = (1 << 64) - 1
+
+
+def pending_word(key_hash: int, count: int) -> int:
+    """What ``pending`` keeps of an entry: the hash of its key (0 where keys do not matter) and its open messages."""
+    return key_hash << _COUNT_BITS | count
+
+
+def pending_hash(word: int) -> int:
+    """The key's hash in a pending word."""
+    return word >> _COUNT_BITS
+
+
+def pending_count(word: int) -> int:
+    """The messages in a pending word that are not acknowledged."""
+    return word & _COUNT
 
 
 class Consumer:
@@ -32,7 +47,9 @@ class Consumer:
         self.unacked: int = 0
         self.pending: dict[int, int] = {}
         self.queue: list[tuple[int, int]] = []
-        """Key_Shared: a heap of (offset, slot) that wait for this consumer's permits."""
+        """Key_Shared: a heap of (offset, key hash) that wait for this consumer's permits."""
+        self.drained_total: int = 0
+        """Key_Shared: slots that this consumer held for another and has released."""
         self.blocked: bool = False
         self.closed: bool = False
         self.end_told: bool = False

@@ -106,6 +106,8 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
     def removed(error: Exception | None) -> None:
         if error is not None:
             topic.deleted = False
+            for sub in topic.subscriptions.values():
+                sub.deleted = False
             done(error)
             return
         broker.topics.pop(str(topic.name), None)

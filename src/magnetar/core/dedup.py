@@ -16,6 +16,8 @@ FRESH, DUPLICATE, UNKNOWN = range(3)
 STATE_KEY = b"D"
 
 _HEAD = struct.Struct("<QH")
+_ANSWER_MAX = (1 << 63) - 1
+"""Sequence ids are unsigned when they are sent and signed when they are told."""
 
 
 class Dedup:
@@ -37,7 +39,7 @@ class Dedup:
 
     def last(self, name: str) -> int:
         """The highest durable sequence id of a producer, -1 when none is known."""
-        return self.kept.get(name, -1)
+        return min(self.kept.get(name, -1), _ANSWER_MAX)
 
     def keep(self, name: str, highest: int) -> None:
         """Entries up to ``highest`` are durable."""

@@ -10,7 +10,8 @@ __all__ = ["CHUNK", "COUNT", "chunk_of", "entry_count", "last_batch_index"]
 CHUNK = 1 << 30
 """Set in a count when the entry is one chunk of a larger message."""
 
-COUNT = CHUNK - 1
+COUNT = (1 << 24) - 1
+"""The messages of an entry, which are at most this many."""
 
 
 def entry_count(entry: bytes) -> int:

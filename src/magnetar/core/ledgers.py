@@ -100,6 +100,16 @@ class Ledgers:
         del self.ids[:keep], self.bases[:keep], self.opened[:keep], self.sizes[:keep]
         return True
 
+    def cut(self, end: int) -> None:
+        """Entries from ``end`` on never were: forget the ledgers that would have begun behind it."""
+        while self.bases and self.bases[-1] > end:
+            self.ids.pop()
+            self.bases.pop()
+            self.opened.pop()
+            self.sizes.pop()
+        self.id = self.ids[-1] if self.ids else 0
+        self.base = self.bases[-1] if self.bases else 0
+
     def encode(self) -> bytes:
         """The table as bytes, for the log."""
         return b"".join(_ROW.pack(*row) for row in zip(self.ids, self.bases, self.opened, self.sizes, strict=True))

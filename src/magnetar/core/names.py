@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, unquote
 
 from magnetar.errors import InvalidTopicName
 
@@ -13,6 +12,22 @@ PERSISTENT = "persistent"
 _DOMAINS = (PERSISTENT, "non-persistent")
 _PART = re.compile(r"[-=:.\w]+\Z", re.ASCII)
 _SUFFIX = re.compile(r"(.+)-partition-(\d{1,9})\Z", re.DOTALL)
+
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
+
+
+def quote(text: str) -> str:
+    """Percent-encode a name, so that it can be one segment of a path."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
+
+
+def unquote(text: str) -> str:
+    """The inverse of ``quote``."""
+    first, *rest = text.encode("ascii").split(b"%")
+    raw = first + b"".join(bytes((int(part[:2], 16),)) + part[2:] for part in rest)
+    return raw.decode("utf-8", "surrogatepass")
 
 
 def valid_part(name: str) -> bool:

@@ -55,6 +55,12 @@ class Options:
         self.failover_by_hash: bool = False
         self.subscription_types: frozenset[str] = frozenset(("Exclusive", "Shared", "Failover", "Key_Shared"))
         self.ring_points: int = 100
+        self.key_shared_ring: bool = True
+        """Whether Key_Shared uses the consistent hash ring; else the widest-range split."""
+        self.key_shared_unblocking_ms: int = 10
+        self.key_shared_nack_order: bool = False
+        self.key_shared_drain_lease_ms: int = 0
+        """0: a drain lasts as long as its holder."""
         self.look_ahead_per_consumer: int = 4_000
         self.look_ahead_per_subscription: int = 40_000
         self.subscription_metadata_bytes: int = 1_024

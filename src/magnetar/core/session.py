@@ -42,6 +42,8 @@ _CONNECT, _SEND, _ACK, _FLOW, _PING, _PONG, _REDELIVER = 2, 6, 10, 11, 18, 19, 2
 _CHECKSUM_ERROR, _NOT_ALLOWED = 9, 22
 _FLAG_CHUNK, _FLAG_TXN = 1, 4
 _FRAME_COST = 40
+RETIRED_SWEEP = 100
+"""With so many closed producer ids in mind it is time to forget the older ones."""
 
 
 class SendBatch:
@@ -77,8 +79,8 @@ class Session:
         self.waiting: dict[int, Producer] = {}
         """Producers that wait to become exclusive; a SEND from one is a mistake."""
         self.consumers: dict[int, Consumer] = {}
-        self.opening: dict[int, str] = {}
-        """Producer and consumer ids (negative for consumers) whose request is still under way, with the topic."""
+        self.opening: dict[int, int] = {}
+        """Producer and consumer ids (negative for consumers) whose opening is under way, with the request's id."""
         self.retired: dict[int, int] = {}
         """Producer ids closed lately, with the time until which their late SENDs are dropped in silence."""
         self.client_version: str = ""
@@ -193,6 +195,8 @@ class Session:
                     entry = data[payload:after]
                     problem = self._problem(entry, flags)
                     if problem:
+                        producer.topic.publish(producer, batch)
+                        batch = SendBatch()
                         self._refuse_send(producer, max(sequence, highest), problem)
                         continue
                     batch.entries.append(entry)
@@ -221,6 +225,7 @@ class Session:
                 consumer = self.consumers.get(ident)
                 if consumer is not None:
                     consumer.acked += 1
+                    consumer.last_acked_ms = self.broker.now_ms
                     consumer.subscription.ack_plain(consumer, ledger, number)
                 return
             self._ack(decode_ack(data, start, stop))
@@ -258,7 +263,7 @@ class Session:
             else "transactions are not supported, and a message may have at most "
             f"{self.broker.options.max_message_bytes} bytes"
         )
-        self.push(send_error(producer.id, sequence, code, message))
+        producer.topic.refuse(producer, send_error(producer.id, sequence, code, message))
 
     def _unknown_producer(self, ident: int) -> None:
         """A SEND for an id that was closed a moment ago is late; for any other id it is a mistake."""
@@ -275,6 +280,7 @@ class Session:
             self.push(ack_response(ack.consumer_id, max(ack.request_id, 0), _NOT_ALLOWED, "no transactions here"))
             return
         consumer.acked += len(ack.ids)
+        consumer.last_acked_ms = self.broker.now_ms
         consumer.subscription.ack(consumer, ack)
         if ack.request_id >= 0:
             ident, request = ack.consumer_id, ack.request_id
@@ -340,9 +346,17 @@ class Session:
         for consumer in list(self.consumers.values()):
             consumer.subscription.leave(consumer)
         self.consumers.clear()
+        self.opening.clear()
         for producer in list(self.waiting.values()) + list(self.producers.values()):
             self.broker.close_producer(producer)
         self._alive(False)
+
+    def retire(self, producer_id: int) -> None:
+        """SENDs for this producer may be on their way still."""
+        now = self.broker.now_ms
+        if len(self.retired) >= RETIRED_SWEEP:
+            self.retired = {ident: until for ident, until in self.retired.items() if until >= now}
+        self.retired[producer_id] = now + self.broker.options.keep_alive_ms
 
     def drop_producer(self, producer: Producer) -> None:
         """The broker closes a producer; the client will come back by itself."""

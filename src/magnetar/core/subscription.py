@@ -7,6 +7,7 @@ a commit which failed is written whole in the next one.
 
 from __future__ import annotations
 
+import json
 import struct
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,8 @@ class Subscription:
 
     def tell_end(self) -> None:
         """When a terminated topic has nothing left here, every consumer hears of it once."""
-        if self.topic.terminated and self.acks.floor >= self.topic.tail.end:
+        topic = self.topic
+        if topic.terminated and not topic.pending_runs and self.acks.floor >= topic.tail.end:
             for consumer in self.consumers:
                 if not consumer.end_told:
                     consumer.end_told = True
@@ -180,7 +182,14 @@ class Subscription:
 
     def _ack_cumulative(self, consumer: Consumer, message_id: MessageId) -> None:
         topic = self.topic
-        offset = topic.ledgers.offset_from(message_id.ledger, message_id.entry, topic.tail.end)
+        offset = topic.ledgers.offset(message_id.ledger, message_id.entry)
+        if offset < 0:
+            # An id that no message has, such as one before a ledger's first: what lies before it is acknowledged.
+            end = topic.tail.end
+            before = topic.ledgers.offset_from(message_id.ledger, message_id.entry, end)
+            if before < end:
+                self.move_floor(before)
+            return
         if offset >= topic.tail.end:
             return
         words = message_id.ack_set
@@ -190,7 +199,9 @@ class Subscription:
                 left = self.acks.keep_part(offset, words_mask(words))
                 if left:
                     self.new_parts[offset] = left
-                    self.mark()
+                else:
+                    self.new_offsets.append(offset)
+                self.mark()
             return
         self.move_floor(offset + 1)
 
@@ -258,7 +269,7 @@ class Subscription:
 
     def encode(self) -> bytes:
         """The cursor as a state value: version, properties, acknowledged set."""
-        properties = "\0".join(f"{key}\0{value}" for key, value in self.properties.items()).encode()
+        properties = json.dumps(self.properties, separators=(",", ":")).encode() if self.properties else b""
         return _HEAD.pack(_VERSION, len(properties)) + properties + self.acks.encode()
 
     @staticmethod
@@ -271,8 +282,7 @@ class Subscription:
         found.acks = AckSet.decode(value, _HEAD.size + size)
         for delta in merges:
             found.acks.merge(delta)
-        parts = value[_HEAD.size : _HEAD.size + size].decode().split("\0") if size else []
-        found.properties = dict(zip(parts[::2], parts[1::2], strict=True))
+        found.properties = json.loads(value[_HEAD.size : _HEAD.size + size]) if size else {}
         return found
 
     # -- moving the cursor -----------------------------------------------------------------------------------------

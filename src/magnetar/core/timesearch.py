@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from magnetar.core.source import READ_RETRY_MS
 from magnetar.ports.log import ReadDone
 from magnetar.wire.errors import WireError
 from magnetar.wire.metadata import peek_publish_time
@@ -54,6 +55,10 @@ class _Search:
             self.high = offset
 
     def _arrived(self, ticket: int, wanted: int, answer: ReadDone) -> None:
+        if answer.error is not None:
+            broker = self.topic.broker
+            broker.timers.at(broker.now_ms + READ_RETRY_MS, self.step)
+            return
         if answer.offset > wanted:
             self.low = min(answer.offset, self.high)
         else:

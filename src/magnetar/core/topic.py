@@ -20,7 +20,7 @@ from magnetar.core.ledgers import EARLIEST, Ledgers
 from magnetar.core.names import TopicName
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
-from magnetar.ports.log import Append, Merge, Put, RecoveredStream
+from magnetar.ports.log import Append, Merge, Put, RecoveredStream, Trim
 from magnetar.wire.replies import send_error, send_receipt
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Topic:
         if facts is not None and facts.value is not None:
             terminated, self.epoch, self.created_ms = _FACTS.unpack(facts.value)
             self.terminated = bool(terminated)
-        self.first_offset = recovered.first
+        self.ledgers.cut(recovered.end)
+        self.first_offset = max(recovered.first, self.ledgers.bases[0] if self.ledgers.bases else 0)
         self.next_offset = recovered.end
         self.size_bytes = recovered.size_bytes
         self.tail.restart(recovered.end)
@@ -142,7 +143,7 @@ class Topic:
             for k in range(len(batch.entries)):
                 top = max(batch.sequences[k], batch.highest[k])
                 message = "the topic was terminated; nothing more can be published to it"
-                producer.session.push(send_error(producer.id, top, TERMINATED_ERROR, message))
+                self.refuse(producer, send_error(producer.id, top, TERMINATED_ERROR, message))
             return
         self.ensure_ledger()
         if self.roll_due():
@@ -198,13 +199,26 @@ class Topic:
                 run.size_bytes += len(batch.entries[k])
             elif verdict == DUPLICATE:
                 self.deduplicated += 1
-                producer.session.push(send_receipt(producer.id, sequence, highest, EARLIEST, EARLIEST))
+                self.refuse(producer, send_receipt(producer.id, sequence, highest, EARLIEST, EARLIEST))
             else:
                 message = "a message with this sequence id is being written; its outcome is not known yet, send again"
-                producer.session.push(send_error(producer.id, max(sequence, highest), PERSISTENCE_ERROR, message))
+                self.refuse(producer, send_error(producer.id, max(sequence, highest), PERSISTENCE_ERROR, message))
+
+    def refuse(self, producer: Producer, answer: bytes) -> None:
+        """A SEND is answered without being stored, but not before what was sent ahead of it."""
+        if not producer.pending:
+            producer.session.push(answer)
+            return
+        run = Run(self, producer, 0, 0, self.next_offset)
+        run.refusal = answer
+        self.broker.commit.runs.append(run)
 
     def durable(self, run: Run) -> None:
         """The run's commit is on disk: show it, answer it."""
+        if run.refusal:
+            if not run.producer.closed:
+                run.producer.session.push(run.refusal)
+            return
         count = len(run.entries)
         self.pending_runs -= 1
         self.tail.extend(run.entries, run.counts)
@@ -242,6 +256,7 @@ class Topic:
         """The runs, all that were pending here, will never be on disk."""
         self.pending_runs = 0
         self.next_offset = self.tail.end
+        self.ledgers.cut(self.next_offset)
         if self.dedup is not None:
             self.dedup.void()
         for run in runs:
@@ -251,6 +266,8 @@ class Topic:
             producer.session.pending -= count
             if producer.closed:
                 continue
+            if run.refusal:
+                producer.session.push(run.refusal)
             for k in range(count):
                 top = max(run.sequences[k], run.highest[k])
                 producer.session.push(send_error(producer.id, top, PERSISTENCE_ERROR, str(error)))
@@ -263,6 +280,8 @@ class Topic:
         if self.deleted:
             return
         self.broker.commit.records.extend(Put(stream, key, value) for stream, key, value in self.states())
+        if self.first_offset:
+            self.broker.commit.records.append(Trim(self.stream, self.first_offset))
         self.broker.note_topic(self)
 
     # -- consumers -------------------------------------------------------------------------------------------------
@@ -270,7 +289,9 @@ class Topic:
     def consumer_left(self, subscription: Subscription) -> None:
         """A reader's subscription ends with its last consumer."""
         if not subscription.durable and not subscription.consumers:
-            self.subscriptions.pop(subscription.name, None)
+            # Another reader may have come under the same name.
+            if self.subscriptions.get(subscription.name) is subscription:
+                del self.subscriptions[subscription.name]
             subscription.deleted = True
             self.messages_out_gone += subscription.messages_out
             self.bytes_out_gone += subscription.bytes_out

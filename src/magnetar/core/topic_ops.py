@@ -87,7 +87,13 @@ def grow_partitions(broker: Broker, name: TopicName, partitions: int, done: Done
         if failed:
             done(failed[0])
         else:
-            create_partitioned(broker, name, partitions, False, done)
+            create_partitioned(broker, name, partitions, False, stored)
+
+    def stored(error: Exception | None) -> None:
+        if error is not None:
+            done(error)
+        else:
+            broker.when_durable(done)
 
     for index in range(before, partitions):
         there = broker.topics.get(str(name.with_partition(index)))

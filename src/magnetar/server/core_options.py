@@ -57,6 +57,10 @@ def core_options(settings: Settings) -> Options:
     o.failover_by_hash = s.activeConsumerFailoverConsistentHashing
     o.subscription_types = frozenset(s.subscriptionTypesEnabled)
     o.ring_points = s.subscriptionKeySharedConsistentHashingReplicaPoints
+    o.key_shared_ring = s.subscriptionKeySharedUseConsistentHashing
+    o.key_shared_unblocking_ms = s.keySharedUnblockingIntervalMs
+    o.key_shared_nack_order = s.keySharedNackOrder
+    o.key_shared_drain_lease_ms = s.keySharedDrainLeaseMs
     o.look_ahead_per_consumer = s.keySharedLookAheadMsgInReplayThresholdPerConsumer
     o.look_ahead_per_subscription = s.keySharedLookAheadMsgInReplayThresholdPerSubscription
     return o

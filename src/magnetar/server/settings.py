@@ -283,6 +283,12 @@ class Settings:
     keySharedLookAheadMsgInReplayThresholdPerSubscription: int = _limit(
         40000, "Held-back messages of a subscription up to which the broker reads ahead; 0: no limit."
     )
+    keySharedNackOrder: bool = _key(
+        False, "Give out a key's messages one by one from a nack until what was nacked is done. Magnetar's own setting."
+    )
+    keySharedDrainLeaseMs: int = _limit(
+        0, "How long a consumer may hold a key that others wait for without acknowledging; 0: for ever. Magnetar's own."
+    )
     keySharedUnblockingIntervalMs: int = _limit(10, "Time within which keys that became free are served together.")
 
     # Schemas and transactions.

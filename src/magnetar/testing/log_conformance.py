@@ -213,7 +213,7 @@ class LogConformance:
         assert session.read(1, 99) == []
         assert session.read(77) == []
 
-    def test_entries_in_flight_cannot_be_read(self, session: Session) -> None:
+    def test_an_entry_can_be_read_once_its_commit_was_reported(self, session: Session) -> None:
         session.commit(Append(1, 0, [b"a"]))
         number = session.store.submit([Append(1, 1, [b"b"])])
         session.settle(number)

@@ -16,7 +16,7 @@ from bench.session import BrokerError
 from bench.stats import MISSED
 from bench.table import figure, render, write_json
 
-MOUNTS = "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/disk ext4 rw 0 0\n"
+MOUNTS = "/dev/a / ext4 rw 0 0\ntmpfs /fast tmpfs rw 0 0\n/dev/b /fast/disk ext4 rw 0 0\n"
 
 
 def test_the_bare_loop_writes_syncs_and_cleans_up(tmp_path: Path) -> None:
@@ -27,10 +27,10 @@ def test_the_bare_loop_writes_syncs_and_cleans_up(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_memory_is_recognised() -> None:
-    assert in_memory(Path("/tmp/x"), MOUNTS)
-    assert not in_memory(Path("/tmp/disk/x"), MOUNTS)
+    assert in_memory(Path("/fast/x"), MOUNTS)
+    assert not in_memory(Path("/fast/disk/x"), MOUNTS)
     assert not in_memory(Path("/home"), MOUNTS)
-    assert not in_memory(Path("/tmpfoo"), MOUNTS)
+    assert not in_memory(Path("/fastfood"), MOUNTS)
 
 
 def test_the_folder_asked_for_is_taken(tmp_path: Path) -> None:

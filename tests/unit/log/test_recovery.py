@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from magnetar.log.files.checkpoint import checkpoint_name
-from magnetar.log.files.records import COMMIT_BYTES
-from magnetar.log.files.segment import HEADER_BYTES, decode_header, segment_name
+from magnetar.log.files.records import COMMIT_BYTES, encode_commit, encode_records
+from magnetar.log.files.segment import HEADER_BYTES, Header, decode_header, encode_header, segment_name
 from magnetar.ports.log import Append, Merge, Put, Trim
 from magnetar.testing.log_conformance import Session
 
@@ -168,18 +168,13 @@ def test_a_failed_sync_abandons_the_segment_and_its_rest_is_void_even_if_it_reac
     session.close()
 
 
-def _checkpointed(session: Session, files: Files, value: bytes) -> None:
-    """A checkpoint with one value of state, waited for by looking at the disk through a reopened log."""
-    session.checkpoint([(1, b"k", value)])
-
-
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(files: Files) -> None:
     session = Session(files)
     session.commit(Append(1, 0, [ENTRY]), Put(1, b"k", b"0"))
-    _checkpointed(session, files, b"0")
+    session.checkpoint([(1, b"k", b"0")])
     session = session.reopen()
     session.commit(Append(1, 1, [ENTRY]), Merge(1, b"k", b"1"))
-    _checkpointed(session, files, b"0 1")
+    session.checkpoint([(1, b"k", b"0 1")])
     session = session.reopen()
     session.commit(Append(1, 2, [ENTRY]))
     session.close()
@@ -196,7 +191,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(files: Files) ->
 def test_without_any_checkpoint_everything_is_read(files: Files) -> None:
     session = Session(files)
     session.commit(Append(1, 0, [ENTRY]), Put(1, b"k", b"0"))
-    _checkpointed(session, files, b"0")
+    session.checkpoint([(1, b"k", b"0")])
     session = session.reopen()
     session.commit(Append(1, 1, [ENTRY]), Trim(1, 1))
     session.close()
@@ -239,4 +234,46 @@ def test_a_damaged_sidecar_is_made_anew() -> None:
         files.flip(name, 40)
     assert session.read(1) == [ENTRY] * 50
     assert {name: files.bytes_of(name) for name in files.names(".idx")} == good
+    session.close()
+
+
+def test_blocks_that_reached_the_disk_out_of_order_do_not_make_half_a_commit(files: Files) -> None:
+    """The first of two commits of one sync has a hole, the second is whole: neither was durable, neither is there."""
+    chunks: list[bytes] = []
+    size, count, _ = encode_records(chunks, [Append(1, 0, [ENTRY])])
+    proven = encode_header(Header(1, 0, 0, 0)) + encode_commit(size, count, HEADER_BYTES) + b"".join(chunks)
+    group = proven
+    for first in (1, 4):
+        chunks = []
+        size, count, _ = encode_records(chunks, [Append(1, first, [ENTRY] * 3)])
+        group += encode_commit(size, count, len(proven)) + b"".join(chunks)
+    hole = len(proven) + COMMIT_BYTES + RECORD_BYTES
+    group = group[:hole] + bytes(RECORD_BYTES) + group[hole + RECORD_BYTES :]
+    fd = files.disk.create(f"{DIRECTORY}/{segment_name(1)}")
+    files.disk.write(fd, [group])
+    files.disk.close(fd)
+    session = Session(files)
+    assert session.recovered.streams[1].end == 1
+    assert f"cut at byte {len(proven)}" in session.recovered.notes[0]
+    session.close()
+
+
+def test_what_the_older_checkpoint_needs_is_not_given_back() -> None:
+    files = Files(segment_bytes=400)
+    session = Session(files)
+    session.commit(Append(1, 0, [ENTRY]))
+    session.checkpoint([])
+    session = session.reopen()
+    for n in range(8):
+        session.commit(Append(2, n, [ENTRY]), Put(3, b"n", b"%d" % n))
+    session.commit(Trim(2, 8))
+    session.checkpoint([(3, b"n", b"7")])
+    session = session.reopen()
+    session.commit(Append(1, 1, [ENTRY]))
+    session.close()
+    files.flip(checkpoint_name(2), 30)
+    session = Session(files)
+    assert session.recovered.streams[3].state[b"n"].value == b"7"
+    assert (session.recovered.streams[2].first, session.recovered.streams[2].end) == (8, 8)
+    assert session.read(1) == [ENTRY] * 2
     session.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 from aiohttp import web
 
@@ -76,7 +78,8 @@ async def get(call: Call) -> web.Response:
         except TopicNotFound:
             raise Refusal(404, f"Topic {name} not found") from None
         if partitions:
-            await call.bridge.change(lambda done: create_partitioned(call.core, name, partitions, True, done))
+            with suppress(VersionConflict):  # somebody else was quicker, which is as good
+                await call.bridge.change(lambda done: create_partitioned(call.core, name, partitions, True, done))
         else:
             await call.bridge.open(name, may)
     found: Fields = {"partitions": catalog.partitions(name), "deleted": False}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -114,5 +115,6 @@ async def delete(call: Call) -> web.Response:
     if not force and any(one.consumers for one in found):
         raise Refusal(412, "Subscription has active connected consumers")
     for one in found:
-        await call.bridge.change(lambda done, one=one: delete_subscription(one, done))  # type: ignore[misc]
+        if not one.deleted:
+            await call.bridge.change(partial(delete_subscription, one))
     return no_content()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magnetar.admin.answers import Fields
-from magnetar.admin.rates import Sampler, bytes_out
+from magnetar.admin.rates import Rate, Sampler, bytes_out
 from magnetar.admin.stats.common import backlog_bytes, iso
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.keyshared import KeyShared
@@ -60,7 +60,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         lastConsumedTimestamp=sub.last_sent_ms,
         lastAckedTimestamp=sub.last_acked_ms,
         lastMarkDeleteAdvancedTimestamp=sub.last_moved_ms,
-        consumers=[_consumer(one, rates, drains) for one in sub.consumers] if with_consumers else [],
+        consumers=_consumers(sub, rates, drains) if with_consumers else [],
         isDurable=sub.durable,
         isReplicated=False,
         allowOutOfOrderDelivery=sub.out_of_order,
@@ -70,7 +70,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
     found.update(
         consumersAfterMarkDeletePosition={},
         drainingHashesCount=sum(len(rows) for rows in drains.values()),
-        drainingHashesClearedTotal=dispatcher.drained_total if isinstance(dispatcher, KeyShared) else 0,
+        drainingHashesClearedTotal=dispatcher.drains.cleared_total if isinstance(dispatcher, KeyShared) else 0,
         drainingHashesUnackedMessages=sum(count for rows in drains.values() for _, count, _ in rows),
         nonContiguousDeletedMessagesRanges=len(sub.acks.ranges(RANGES_MAX)) if sub.acks.above else 0,
         nonContiguousDeletedMessagesRangesSerializedSize=0,
@@ -99,23 +99,34 @@ _ZEROS: Fields = dict.fromkeys(
     0,
 )
 
-Drains = dict[Consumer, list[tuple[int, int, int]]]
-"""Slot, messages that wait for acknowledgement, and how often it held something up, by the holding consumer."""
+Drain = tuple[int, int, int]
+"""A slot that drains, the entries that wait for acknowledgement, and how often it held something up."""
+
+Drains = dict[Consumer, list[Drain]]
+"""By the consumer that holds them."""
 
 
 def _drains(sub: Subscription) -> Drains:
     dispatcher = sub.dispatcher
     found: Drains = {}
     if isinstance(dispatcher, KeyShared):
-        for slot, drain in sorted(dispatcher.draining.items()):
-            found.setdefault(drain.consumer, []).append((slot, drain.count, drain.blocked))
+        for consumer in sub.consumers:
+            held = dispatcher.drained_by(consumer)
+            if held:
+                found[consumer] = [(slot, held[slot], dispatcher.drains.blocked(slot)) for slot in sorted(held)]
     return found
 
 
-def _consumer(consumer: Consumer, rates: Sampler, drains: Drains) -> Fields:
-    rate = rates.rate(consumer)
+def _consumers(sub: Subscription, rates: Sampler, drains: Drains) -> list[Fields]:
+    ranges: dict[Consumer, list[list[int]]] = {consumer: [] for consumer in sub.consumers}
+    if isinstance(sub.dispatcher, KeyShared):
+        for low, high, owner in sub.dispatcher.selector.ranges():
+            ranges.setdefault(owner, []).append([low, high])
+    return [_consumer(one, rates.rate(one), drains.get(one, []), ranges[one]) for one in sub.consumers]
+
+
+def _consumer(consumer: Consumer, rate: Rate, draining: list[Drain], ranges: list[list[int]]) -> Fields:
     sub, session = consumer.subscription, consumer.session
-    draining = drains.get(consumer, [])
     found: Fields = {
         "msgRateOut": rate.messages,
         "msgThroughputOut": rate.bytes,
@@ -148,9 +159,8 @@ def _consumer(consumer: Consumer, rates: Sampler, drains: Drains) -> Fields:
         lastConsumedFlowTimestamp=consumer.last_flow_ms,
         firstConsumedFlowTimestamp=consumer.first_flow_ms,
     )
-    if isinstance(sub.dispatcher, KeyShared):
-        ranges = sub.dispatcher.selector.ranges()
-        found["keyHashRangeArrays"] = [[low, high] for low, high, owner in ranges if owner is consumer]
+    if sub.kind == _KEY_SHARED:
+        found["keyHashRangeArrays"] = ranges
     found["metadata"] = consumer.metadata
     found["lastAckedTime"] = iso(consumer.last_acked_ms)
     found["lastConsumedTime"] = iso(consumer.last_sent_ms)

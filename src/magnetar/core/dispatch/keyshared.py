@@ -1,46 +1,50 @@
 """Key_Shared: a key is delivered, and may be unacknowledged, at one consumer at a time.
 
-Keys are hashed to slots, and a selector says which consumer owns a slot. Ownership moves when consumers join or leave;
-what makes the move safe is *draining*: a slot whose old owner still holds unacknowledged entries is not delivered to
-the new owner until the old one has acknowledged or given back the last of them.
+Keys are hashed, hashes fall into slots, and a selector says which consumer owns a slot. Ownership moves when consumers
+join or leave; what makes the move safe is *draining* (``draining.py``): a key that its former owner still holds is not
+delivered to the new one until the last of its entries was acknowledged or given back.
 
-An entry that cannot be sent now (its slot drains, its owner has no permits, or earlier entries of its slot wait)
-waits under its slot, in order of offset. Each consumer has a heap of what waits for it and is not held up by a drain.
-Entries newly read from the topic go past waiting ones of other slots, as far as the look-ahead limit allows.
+An entry that cannot be sent now waits under its key (``waiting.py``): because its key drains, because its consumer
+has no permits, because an earlier entry of its key waits. Order within a key is kept by two rules: an entry newly read
+joins the wait when anything of its key waits, and a consumer's heap gives out the lowest offset first.
 
-Order of one slot is kept because a newly read entry joins the wait when any entry of its slot waits already, and
-because a heap gives out the lowest offset first.
+Reading on past waiting entries stops at the look-ahead limit. If some consumer could still be served, reading *skims*
+(``skim.py``): it goes on ahead, sends what is free, and merely passes over the rest, to which it comes back.
+
+Two things go beyond Pulsar. What a consumer holds stays held, and keeps its key, when the cursor moves past it by
+skipping or expiry; only the consumer's word or its end frees it. And with ``keySharedNackOrder`` a key that had a
+negative acknowledgement gives out one entry at a time, lowest first, until everything that was nacked is done.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import insort
 from typing import TYPE_CHECKING
 
+from magnetar.core.consumer import pending_count, pending_hash
+from magnetar.core.dispatch.base import Dispatcher
+from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.dispatch.skim import Skim
+from magnetar.core.dispatch.waiting import Waiting
 from magnetar.core.entryinfo import COUNT
 from magnetar.core.selector.ring import Ring
+from magnetar.core.selector.split import WidestSplit
 from magnetar.core.selector.sticky import StickyRanges
+from magnetar.core.timers import Timer
+from magnetar.wire.hashing import murmur3
 from magnetar.wire.metadata import sticky_key
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
     from magnetar.core.subscription import Subscription
 
-__all__ = ["Draining", "KeyShared"]
+__all__ = ["KeyShared"]
 
 _REPLAY_READ = 64
-
-
-class Draining:
-    """A slot that is still held by its former owner: ``count`` unacknowledged entries."""
-
-    def __init__(self, consumer: Consumer) -> None:
-        self.consumer: Consumer = consumer
-        self.count: int = 0
-        self.blocked: int = 0
-        """How often an entry had to wait for this drain."""
+_IDLE = -1
+LEASE_CHECKS = 4
+"""A drain lease is looked at this many times in its length."""
 
 
 class KeyShared(PendingDispatcher):
@@ -50,16 +54,28 @@ class KeyShared(PendingDispatcher):
 
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription)
-        self.selector: Ring | StickyRanges = (
-            StickyRanges() if subscription.sticky else Ring(subscription.topic.broker.options.ring_points)
-        )
+        options = subscription.topic.broker.options
+        self.selector: Ring | WidestSplit | StickyRanges
+        if subscription.sticky:
+            self.selector = StickyRanges()
+        elif options.key_shared_ring:
+            self.selector = Ring(options.ring_points)
+        else:
+            self.selector = WidestSplit()
         self.ordered: bool = not subscription.out_of_order
-        self.drains: bool = self.ordered and not subscription.sticky
-        self.draining: dict[int, Draining] = {}
-        self.drained_total: int = 0
-        self.waits: dict[int, list[int]] = {}
-        self.wait_count: int = 0
+        self.drains: Drains = Drains()
+        self.waiting_keys: Waiting = Waiting()
+        self.skim: Skim | None = None
         self.owners: dict[int, Consumer | None] = {}
+        self.freed: dict[int, bool] = {}
+        """Keys whose drain has ended and that are served with the next unblocking."""
+        self.unblock_timer: Timer | None = None
+        self.nacked: dict[int, list[int]] = {}
+        """With nack order: per held key the offsets that were nacked and are not acknowledged yet."""
+        self.holding: dict[int, int] = {}
+        """With nack order: per held key the one entry of it that is out since, or -1."""
+        self.lease_timer: Timer | None = None
+        self.leased_out: int = 0
 
     # -- consumers come and go ---------------------------------------------------------------------------------------
 
@@ -79,11 +95,14 @@ class KeyShared(PendingDispatcher):
         self.subscription.topic.broker.wake(self.subscription)
 
     def _clear(self) -> None:
-        self.draining.clear()
-        self.waits.clear()
-        self.wait_count = 0
+        self.drains = self.drains.begin()
+        self.waiting_keys.clear()
         self.owners.clear()
+        self.freed.clear()
+        self.nacked.clear()
+        self.holding.clear()
         self.redelivered.clear()
+        self.skim = None
 
     def owner(self, slot: int) -> Consumer | None:
         """Who the slot belongs to by the selector, drains aside."""
@@ -94,110 +113,201 @@ class KeyShared(PendingDispatcher):
         return found
 
     def _reassign(self) -> None:
-        """Ranges have moved: find out anew which slots drain, and whose queue each waiting entry is in."""
+        """Slots have moved: find out anew which keys drain, and whose queue each waiting entry is in."""
         self.owners.clear()
-        if self.drains:
-            before = self.draining
-            self.draining = {}
-            for consumer in self.subscription.consumers:
-                for word in consumer.pending.values():
-                    slot = word >> 32
-                    if self.owner(slot) is not consumer:
-                        self._drain(slot, consumer, before)
+        if self.ordered:
+            self._rebuild_drains()
         for consumer in self.subscription.consumers:
             consumer.queue = []
-        for slot in self.waits:
-            self._queue_slot(slot)
+        self.freed.clear()
+        for key_hash in self.waiting_keys.keys:
+            self._queue_key(key_hash)
+        if self.skim is not None:
+            self.skim.again()
         self.subscription.topic.broker.wake(self.subscription)
 
-    def _drain(self, slot: int, consumer: Consumer, before: dict[int, Draining]) -> None:
-        """One more entry of the slot is held by a consumer that does not own it."""
-        found = self.draining.get(slot)
-        if found is None:
-            found = Draining(consumer)
-            old = before.get(slot)
-            if old is not None and old.consumer is consumer:
-                found.blocked = old.blocked
-            self.draining[slot] = found
-        assert found.consumer is consumer, "two consumers hold one slot"
-        found.count += 1
+    def _rebuild_drains(self) -> None:
+        before = self.drains
+        fresh = before.begin()
+        now = self.subscription.topic.broker.now_ms
+        slot_of = self.selector.slot_of
+        for consumer in self.subscription.consumers:
+            for word in consumer.pending.values():
+                key_hash = pending_hash(word)
+                slot = slot_of(key_hash)
+                if self.owner(slot) is not consumer:
+                    fresh.add(key_hash, slot, now, before)
+        if fresh.keys_left_out:
+            fresh.coarsen({key_hash: slot_of(key_hash) for key_hash in fresh.keys})
+        self.drains = fresh
+        if fresh.active and self.lease_timer is None:
+            self._watch_lease()
+
+    # -- drains end --------------------------------------------------------------------------------------------------
+
+    def released(self, offset: int, key_hash: int, consumer: Consumer) -> None:
+        if self.nacked and self.holding.get(key_hash, _IDLE) == offset:
+            self.holding[key_hash] = _IDLE
+        if not self.drains.active:
+            return
+        slot = self.selector.slot_of(key_hash)
+        if self.owner(slot) is consumer:
+            return
+        whole = self.drains.is_coarse(slot)
+        outcome = self.drains.release(key_hash, slot)
+        if not outcome:
+            return
+        if outcome == 2:
+            consumer.drained_total += 1
+        if whole:
+            for waiting in self.waiting_keys.keys:
+                if self.selector.slot_of(waiting) == slot:
+                    self._free(waiting)
+        else:
+            self._free(key_hash)
+
+    def _free(self, key_hash: int) -> None:
+        """The key may be sent again: at once, or together with others after ``keySharedUnblockingIntervalMs``."""
+        broker = self.subscription.topic.broker
+        self.freed[key_hash] = True
+        if self.unblock_timer is not None:
+            return
+        interval = broker.options.key_shared_unblocking_ms
+        if interval <= 0:
+            self._unblock()
+        else:
+            self.unblock_timer = broker.timers.at(broker.now_ms + interval, self._unblock)
+
+    def _unblock(self) -> None:
+        self.unblock_timer = None
+        freed = self.freed
+        self.freed = {}
+        for key_hash in freed:
+            if key_hash in self.waiting_keys.keys:
+                self._queue_key(key_hash)
+        if self.skim is not None:
+            self.skim.again()
+        self.subscription.topic.broker.wake(self.subscription)
+
+    def _watch_lease(self) -> None:
+        """With a drain lease: look at the drains a few times while it runs."""
+        self.lease_timer = None
+        broker = self.subscription.topic.broker
+        lease = broker.options.key_shared_drain_lease_ms
+        if lease <= 0 or not self.drains.active or self.subscription.deleted:
+            return
+        self._end_leases(broker.now_ms - lease)
+        self.lease_timer = broker.timers.at(broker.now_ms + max(lease // LEASE_CHECKS, 1), self._watch_lease)
+
+    def _end_leases(self, before_ms: int) -> None:
+        """Disconnect whoever holds since before the given time what others wait for, and acknowledged nothing since."""
+        for consumer in list(self.subscription.consumers):
+            if max(consumer.last_acked_ms, consumer.connected_ms) >= before_ms:
+                continue
+            for word in consumer.pending.values():
+                key_hash = pending_hash(word)
+                slot = self.selector.slot_of(key_hash)
+                since = self.drains.since_ms(slot)
+                waited_for = 0 < since <= before_ms and key_hash in self.waiting_keys.keys
+                if waited_for and self.owner(slot) is not consumer:
+                    self.leased_out += 1
+                    consumer.session.drop_consumer(consumer)
+                    break
+
+    def drained_by(self, consumer: Consumer) -> dict[int, int]:
+        """The slots that the consumer holds for others, with its unacknowledged messages in each."""
+        found: dict[int, int] = {}
+        if self.drains.active:
+            for word in consumer.pending.values():
+                slot = self.selector.slot_of(pending_hash(word))
+                if self.owner(slot) is not consumer:
+                    found[slot] = found.get(slot, 0) + pending_count(word)
+        return found
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 
-    def _blocked_by(self, slot: int, target: Consumer | None) -> Draining | None:
-        drain = self.draining.get(slot)
-        return drain if drain is not None and drain.consumer is not target else None
-
-    def _queue_slot(self, slot: int) -> None:
-        """The slot's waiting entries go into its owner's heap, unless a drain holds them up."""
-        target = self.owner(slot)
-        if target is None or self._blocked_by(slot, target) is not None:
-            return
-        for offset in self.waits[slot]:
-            heapq.heappush(target.queue, (offset, slot))
-
-    def _wait(self, offset: int, slot: int) -> None:
-        """The entry waits under its slot."""
-        waiting = self.waits.get(slot)
-        if waiting is None:
-            self.waits[slot] = [offset]
-        elif offset > waiting[-1]:
-            waiting.append(offset)
-        else:
-            insort(waiting, offset)
-        self.wait_count += 1
-        target = self.owner(slot)
-        drain = self._blocked_by(slot, target)
-        if drain is not None:
-            drain.blocked += 1
-        elif target is not None:
-            heapq.heappush(target.queue, (offset, slot))
-
-    def _unwait(self, offset: int, slot: int) -> bool:
-        """The entry no longer waits; whether it did."""
-        waiting = self.waits.get(slot)
-        if waiting is None or offset not in waiting:
-            return False
-        waiting.remove(offset)
-        self.wait_count -= 1
-        if not waiting:
-            del self.waits[slot]
-        return True
-
     def waiting(self) -> int:
-        return self.wait_count
+        return self.waiting_keys.count
 
-    def requeue(self, offset: int, slot: int) -> None:
+    def _queue_key(self, key_hash: int) -> None:
+        """The key's waiting entries go into its owner's heap, unless something holds the key."""
+        slot = self.selector.slot_of(key_hash)
+        target = self.owner(slot)
+        if target is None or self.drains.blocks(key_hash, slot) or self.holding.get(key_hash, _IDLE) != _IDLE:
+            return
+        for offset in self.waiting_keys.keys[key_hash]:
+            heapq.heappush(target.queue, (offset, key_hash))
+
+    def _wait(self, offset: int, key_hash: int) -> None:
+        """The entry waits under its key."""
+        self.waiting_keys.add(offset, key_hash)
+        slot = self.selector.slot_of(key_hash)
+        target = self.owner(slot)
+        if self.drains.blocks(key_hash, slot):
+            self.drains.note_blocked(slot)
+        elif target is not None:
+            heapq.heappush(target.queue, (offset, key_hash))
+
+    def requeue(self, offset: int, key_hash: int) -> None:
         if not self.subscription.acks.contains(offset):
-            self._wait(offset, slot)
+            self._wait(offset, key_hash)
 
     def unqueue(self, offset: int) -> None:
-        for slot, waiting in self.waits.items():
-            if offset in waiting:
-                self._unwait(offset, slot)
-                return
+        key_hash = self.waiting_keys.find(offset)
+        if key_hash >= 0:
+            self.waiting_keys.remove(offset, key_hash)
+            self._done(offset, key_hash)
 
     def settle_below(self, floor: int) -> None:
-        super().settle_below(floor)
-        for slot in list(self.waits):
-            for offset in [o for o in self.waits[slot] if o < floor]:
-                self._unwait(offset, slot)
-
-    def released(self, offset: int, slot: int, consumer: Consumer) -> None:
-        drain = self.draining.get(slot) if self.draining else None
-        if drain is None or drain.consumer is not consumer:
-            return
-        drain.count -= 1
-        if drain.count == 0:
-            del self.draining[slot]
-            self.drained_total += 1
-            if slot in self.waits:
-                self._queue_slot(slot)
-                self.subscription.topic.broker.wake(self.subscription)
+        """What consumers hold stays theirs; what only waits is done with."""
+        Dispatcher.settle_below(self, floor)
+        self.waiting_keys.drop_below(floor)
+        for key_hash in list(self.nacked):
+            for offset in [o for o in self.nacked[key_hash] if o < floor]:
+                self._done(offset, key_hash)
+        held = [offset for consumer in self.subscription.consumers for offset in consumer.pending if offset < floor]
+        for offset in [o for o in self.redelivered if o < floor and o not in held]:
+            del self.redelivered[offset]
 
     def reset(self) -> None:
         super().reset()
         self._clear()
+
+    # -- nack order --------------------------------------------------------------------------------------------------
+
+    def redeliver(self, consumer: Consumer, offsets: list[int]) -> None:
+        if self.ordered and self.subscription.topic.broker.options.key_shared_nack_order:
+            for offset in offsets:
+                word = consumer.pending.get(offset, 0)
+                if word:
+                    key_hash = pending_hash(word)
+                    held = self.nacked.setdefault(key_hash, [])
+                    if offset not in held:
+                        held.append(offset)
+                    self.holding.setdefault(key_hash, _IDLE)
+        super().redeliver(consumer, offsets)
+        for key_hash in list(self.nacked):
+            if key_hash in self.waiting_keys.keys:
+                self._queue_key(key_hash)
+
+    def settle(self, consumer: Consumer, offset: int) -> None:
+        key_hash = pending_hash(consumer.pending.get(offset, 0)) if self.nacked else 0
+        super().settle(consumer, offset)
+        if self.nacked:
+            self._done(offset, key_hash)
+
+    def _done(self, offset: int, key_hash: int) -> None:
+        """The entry is acknowledged; when it was the last nacked one of its key, the key is free again."""
+        held = self.nacked.get(key_hash)
+        if held is None:
+            return
+        if offset in held:
+            held.remove(offset)
+        if not held:
+            del self.nacked[key_hash]
+            del self.holding[key_hash]
+        if key_hash in self.waiting_keys.keys:
+            self._free(key_hash)
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
@@ -212,29 +322,33 @@ class KeyShared(PendingDispatcher):
     def _serve_queue(self, consumer: Consumer) -> None:
         """Send the consumer what waits for it, lowest offset first."""
         sub = self.subscription
-        queue, acks = consumer.queue, sub.acks
+        queue, acks, waiting = consumer.queue, sub.acks, self.waiting_keys
         charged = 0
         while queue and consumer.ready() and not self.blocked:
-            offset, slot = queue[0]
-            waiting = self.waits.get(slot)
-            if waiting is None or waiting[0] != offset or self._blocked_by(slot, consumer) is not None:
+            offset, key_hash = queue[0]
+            stale = waiting.first(key_hash) != offset or self.holding.get(key_hash, _IDLE) != _IDLE
+            if stale or self.drains.blocks(key_hash, self.selector.slot_of(key_hash)):
                 heapq.heappop(queue)
                 continue
             if acks.contains(offset):
-                self._unwait(offset, slot)
+                waiting.remove(offset, key_hash)
+                self._done(offset, key_hash)
                 continue
             if not self.again.load(offset, _REPLAY_READ):
                 break
             heapq.heappop(queue)
-            self._unwait(offset, slot)
+            waiting.remove(offset, key_hash)
             if not self.again.entry:
                 sub.lose(offset)
                 continue
-            charged += self._send(consumer, offset, slot, self.again.entry, self.again.count)
+            if key_hash in self.nacked:
+                self.holding[key_hash] = offset
+            charged += self.give(consumer, offset, key_hash, self.again.entry, self.again.count)
         if charged:
             sub.sent(consumer, charged)
 
-    def _send(self, consumer: Consumer, offset: int, slot: int, entry: bytes, count: int) -> int:
+    def give(self, consumer: Consumer, offset: int, key_hash: int, entry: bytes, count: int) -> int:
+        """Send an entry and charge it; how many messages that were."""
         sub = self.subscription
         topic = sub.topic
         ledger, number = topic.ledgers.position(offset)
@@ -242,7 +356,7 @@ class KeyShared(PendingDispatcher):
         count = consumer.send(
             ledger, number, entry, count & COUNT, sub.acks.part(offset), redeliveries, topic.name.partition
         )
-        self.charge(consumer, offset, slot, count)
+        self.charge(consumer, offset, key_hash, count)
         return count
 
     def _look_ahead(self) -> int:
@@ -254,23 +368,39 @@ class KeyShared(PendingDispatcher):
             limit = min(limit, by_consumer) if limit > 0 else by_consumer
         return limit if limit > 0 else 1 << 30
 
-    def _any_ready(self) -> bool:
+    def any_ready(self) -> bool:
+        """Whether some consumer could be sent something."""
         return any(consumer.ready() for consumer in self.subscription.consumers)
 
     def _serve_new(self) -> None:
-        """Read on and send each entry to its slot's owner, or let it wait."""
+        """Read on and send each entry to its key's owner, or let it wait."""
         end = self.subscription.topic.tail.end
         limit = self._look_ahead()
-        ready = self._any_ready()
-        while self.read_next < end and self.wait_count < limit and ready and not self.blocked:
-            if self.subscription.acks.contains(self.read_next):
-                self.read_next += 1
-            elif self.source.load(self.read_next, end - self.read_next):
-                self.read_next += 1
-                target = self._route(self.read_next - 1, self.source.entry)
-                ready = target is None or target.ready() or self._any_ready()
+        waiting = self.waiting_keys
+        ready = self.any_ready()
+        while self.read_next < end and waiting.count < limit and ready and not self.blocked:
+            offset = self.read_next
+            if self.subscription.acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):
+                self.read_next = offset + 1
+            elif self.source.load(offset, end - offset):
+                self.read_next = offset + 1
+                target = self._route(offset, self.source.entry)
+                ready = target is None or target.ready() or self.any_ready()
             else:
                 return
+        if waiting.count >= limit and ready and self.read_next < end and not self.blocked:
+            if self.skim is None:
+                self.skim = Skim(self)
+            self.skim.run(end)
+
+    def free_owner(self, key_hash: int, slot: int) -> Consumer | None:
+        """The consumer that may be sent a newly read entry of the key now."""
+        target = self.owner(slot)
+        if target is None or not target.ready():
+            return None
+        if self.ordered and (key_hash in self.waiting_keys.keys or key_hash in self.nacked):
+            return None
+        return None if self.drains.active and self.drains.blocks(key_hash, slot) else target
 
     def _route(self, offset: int, entry: bytes) -> Consumer | None:
         """Send a newly read entry, or let it wait; the consumer that it was sent to."""
@@ -278,11 +408,10 @@ class KeyShared(PendingDispatcher):
         if not entry:
             sub.lose(offset)
             return None
-        slot = self.selector.slot_of(sticky_key(entry))
-        target = self.owner(slot)
-        free = target is not None and target.ready() and not (self.ordered and slot in self.waits)
-        if target is None or not free or (self.draining and self._blocked_by(slot, target) is not None):
-            self._wait(offset, slot)
+        key_hash = murmur3(sticky_key(entry))
+        target = self.free_owner(key_hash, self.selector.slot_of(key_hash))
+        if target is None:
+            self._wait(offset, key_hash)
             return None
-        sub.sent(target, self._send(target, offset, slot, entry, self.source.count))
+        sub.sent(target, self.give(target, offset, key_hash, entry, self.source.count))
         return target

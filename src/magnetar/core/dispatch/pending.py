@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magnetar.core.consumer import COUNT_MASK
+from magnetar.core.consumer import pending_count, pending_hash, pending_word
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.source import Source
 
@@ -36,7 +36,7 @@ class PendingDispatcher(Dispatcher):
         self.consumer_limit: int = options.max_unacked_per_consumer if subscription.durable else 0
         self.limit: int = options.max_unacked_per_subscription if subscription.durable else 0
 
-    def requeue(self, offset: int, slot: int) -> None:
+    def requeue(self, offset: int, key_hash: int) -> None:
         """The entry is nobody's now and waits for redelivery."""
         raise NotImplementedError
 
@@ -44,15 +44,15 @@ class PendingDispatcher(Dispatcher):
         """The entry was acknowledged while it waited for redelivery."""
         raise NotImplementedError
 
-    def released(self, offset: int, slot: int, consumer: Consumer) -> None:
+    def released(self, offset: int, key_hash: int, consumer: Consumer) -> None:
         """The entry has left the consumer's pending, by acknowledgement or by being given back."""
 
     def unacked(self) -> int:
         return self.unacked_total
 
-    def charge(self, consumer: Consumer, offset: int, slot: int, count: int) -> None:
+    def charge(self, consumer: Consumer, offset: int, key_hash: int, count: int) -> None:
         """``count`` messages of the entry were sent to the consumer."""
-        consumer.pending[offset] = slot << 32 | count
+        consumer.pending[offset] = pending_word(key_hash, count)
         consumer.unacked += count
         self.unacked_total += count
         if self.consumer_limit and consumer.unacked >= self.consumer_limit:
@@ -82,10 +82,10 @@ class PendingDispatcher(Dispatcher):
                 return
             consumer = holder
             word = consumer.pending.pop(offset)
-        self.discharge(consumer, word & COUNT_MASK)
+        self.discharge(consumer, pending_count(word))
         if self.redelivered:
             self.redelivered.pop(offset, None)
-        self.released(offset, word >> 32, consumer)
+        self.released(offset, pending_hash(word), consumer)
 
     def settle_part(self, consumer: Consumer, offset: int, left: int) -> None:
         holder: Consumer | None = consumer
@@ -94,7 +94,7 @@ class PendingDispatcher(Dispatcher):
         if holder is None:
             return
         word = holder.pending[offset]
-        count = word & COUNT_MASK
+        count = pending_count(word)
         now = min(left.bit_count(), count)
         if now < count:
             holder.pending[offset] = word - (count - now)
@@ -105,8 +105,8 @@ class PendingDispatcher(Dispatcher):
         for consumer in self.subscription.consumers:
             for offset in [o for o in consumer.pending if o < floor]:
                 word = consumer.pending.pop(offset)
-                self.discharge(consumer, word & COUNT_MASK)
-                self.released(offset, word >> 32, consumer)
+                self.discharge(consumer, pending_count(word))
+                self.released(offset, pending_hash(word), consumer)
         for offset in [o for o in self.redelivered if o < floor]:
             del self.redelivered[offset]
 
@@ -122,12 +122,12 @@ class PendingDispatcher(Dispatcher):
         word = consumer.pending.pop(offset, 0)
         if not word:
             return
-        self.discharge(consumer, word & COUNT_MASK)
+        self.discharge(consumer, pending_count(word))
         if count_redelivery:
             self.redelivered[offset] = self.redelivered.get(offset, 0) + 1
-        slot = word >> 32
-        self.released(offset, slot, consumer)
-        self.requeue(offset, slot)
+        key_hash = pending_hash(word)
+        self.released(offset, key_hash, consumer)
+        self.requeue(offset, key_hash)
 
     def redeliver(self, consumer: Consumer, offsets: list[int]) -> None:
         for offset in sorted(offsets):

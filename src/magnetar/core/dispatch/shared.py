@@ -53,7 +53,7 @@ class Shared(PendingDispatcher):
             self.read_next = self.subscription.acks.floor
         self.subscription.topic.broker.wake(self.subscription)
 
-    def requeue(self, offset: int, slot: int) -> None:
+    def requeue(self, offset: int, key_hash: int) -> None:
         if not self.subscription.acks.contains(offset):
             self.replay.add(offset)
 

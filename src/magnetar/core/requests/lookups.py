@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.creating import create_partitioned, may_create, with_topic
 from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
-from magnetar.errors import MagnetarError, MetadataFailed, TopicNotFound
+from magnetar.errors import MagnetarError, TopicNotFound
 from magnetar.wire.commands import pb
 from magnetar.wire.hashing import topics_hash
 
@@ -162,10 +162,5 @@ def get_schema(broker: Broker, session: Session, message: pb.CommandGetSchema) -
 
 
 def get_or_create_schema(broker: Broker, session: Session, message: pb.CommandGetOrCreateSchema) -> None:
-    """GET_OR_CREATE_SCHEMA: refused in its own form until schemas are stored."""
-    error = MetadataFailed("this broker does not store schemas yet")
-    session.reply(
-        pb.CommandGetOrCreateSchemaResponse(
-            request_id=message.request_id, error_code=_code(error), error_message=str(error)
-        )
-    )
+    """GET_OR_CREATE_SCHEMA: schemas are not stored yet, so the answer names no version and producers go on without."""
+    session.reply(pb.CommandGetOrCreateSchemaResponse(request_id=message.request_id, schema_version=b""))

@@ -11,7 +11,10 @@ from magnetar.ports.log import Put
 if TYPE_CHECKING:
     from magnetar.core.topic import Topic
 
-__all__ = ["create_cursor", "delete_cursor"]
+__all__ = ["NAME_BYTES_MAX", "create_cursor", "delete_cursor"]
+
+NAME_BYTES_MAX = 4096
+"""The longest name of a subscription or producer; they are keys and values of fixed width in the log."""
 
 _RESERVED = ("pulsar.repl", "pulsar.dedup", "__compaction")
 
@@ -20,6 +23,8 @@ def create_cursor(topic: Topic, name: str, offset: int) -> Subscription:
     """A durable subscription whose first unacknowledged entry is ``offset``; durable with the open commit."""
     if name.startswith(_RESERVED):
         raise NotAllowed(f"'{name}' is a name that the broker keeps for itself; choose another subscription name")
+    if len(cursor_key(name)) > NAME_BYTES_MAX:
+        raise NotAllowed(f"the name of a subscription may have {NAME_BYTES_MAX} bytes at most")
     most = topic.broker.options.max_subscriptions_per_topic
     if most and sum(sub.durable for sub in topic.subscriptions.values()) >= most:
         raise NotAllowed(f"{topic.name} has its {most} subscriptions (maxSubscriptionsPerTopic)")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from magnetar.core.access import answer_open, enter
 from magnetar.core.creating import with_topic
 from magnetar.core.producer import Producer
-from magnetar.core.requests.opening import create_cursor
+from magnetar.core.requests.opening import NAME_BYTES_MAX, create_cursor
 from magnetar.core.topic import Topic
-from magnetar.errors import MagnetarError, ProducerBusy, ServiceNotReady, TopicTerminated
+from magnetar.errors import MagnetarError, NotAllowed, ProducerBusy, ServiceNotReady, TopicTerminated
 from magnetar.wire.commands import pb
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ __all__ = ["close_producer", "open_producer"]
 def open_producer(broker: Broker, session: Session, message: pb.CommandProducer) -> None:
     """PRODUCER. An id that is open already is answered again; one whose opening is under way is told to wait."""
     ident = message.producer_id
+    if len(message.producer_name.encode()) > NAME_BYTES_MAX:
+        raise NotAllowed(f"the name of a producer may have {NAME_BYTES_MAX} bytes at most")
     if ident in session.opening:
         raise ServiceNotReady(f"producer {ident} is being opened already; wait for the answer")
     open_now = session.producers.get(ident) or session.waiting.get(ident)
@@ -31,10 +33,10 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
             answer_open(open_now, message.request_id, ident not in session.waiting)
             return
         broker.close_producer(open_now)
-    session.opening[ident] = message.topic
+    session.opening[ident] = message.request_id
 
     def opened(topic: Topic | None, error: Exception | None) -> None:
-        if session.closed:
+        if session.opening.get(ident) != message.request_id:
             return
         if topic is None:
             session.opening.pop(ident, None)
@@ -51,6 +53,8 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
 
 def _admit(broker: Broker, session: Session, message: pb.CommandProducer, topic: Topic, may_probe: bool) -> None:
     """Check everything and let the producer in. A producer of the same name is asked for a sign of life first."""
+    if session.closed or session.opening.get(message.producer_id) != message.request_id:
+        return
     name = message.producer_name
     other = topic.producers.get(name) if name else None
     if other is not None and not message.user_provided_producer_name:
@@ -61,9 +65,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandProducer, topic:
     if other is not None and may_probe and other.session is not session:
         other.session.probe(lambda alive: _admit(broker, session, message, topic, False))
         return
-    session.opening.pop(message.producer_id, None)
-    if session.closed:
-        return
+    del session.opening[message.producer_id]
     try:
         if other is not None:
             raise ProducerBusy(f"Producer with name '{name}' is already connected to {topic.name}")
@@ -99,7 +101,11 @@ def _make(broker: Broker, session: Session, message: pb.CommandProducer, topic: 
 
 
 def close_producer(broker: Broker, session: Session, message: pb.CommandCloseProducer) -> None:
-    """CLOSE_PRODUCER: answered when everything that the producer sent before is durable."""
+    """CLOSE_PRODUCER: answered when everything that the producer sent before is durable. It may come before the answer
+    to PRODUCER, from a client that did not want to wait any longer."""
+    early = session.opening.pop(message.producer_id, None)
+    if early is not None:
+        session.error(early, ServiceNotReady("the producer was closed before it was open"))
     producer = session.producers.get(message.producer_id) or session.waiting.get(message.producer_id)
     request = message.request_id
     if producer is None or not producer.pending:

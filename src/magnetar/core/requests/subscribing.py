@@ -42,10 +42,10 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
     if -1 - ident in session.opening:
         raise ServiceNotReady(f"consumer {ident} is being opened already; wait for the answer")
     _check(broker, message)
-    session.opening[-1 - ident] = message.topic
+    session.opening[-1 - ident] = message.request_id
 
     def opened(topic: Topic | None, error: Exception | None) -> None:
-        if session.closed:
+        if session.opening.get(-1 - ident) != message.request_id:
             return
         if topic is None:
             session.opening.pop(-1 - ident, None)
@@ -77,14 +77,15 @@ def _check(broker: Broker, message: pb.CommandSubscribe) -> None:
 
 def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic: Topic, may_probe: bool) -> None:
     """Check against what is there and let the consumer in; whoever is in the way is asked for a sign of life first."""
-    if session.closed:
+    if session.closed or session.opening.get(-1 - message.consumer_id) != message.request_id:
         return
     if may_probe:
         rival = _rival(topic, message)
         if rival is not None and rival.session is not session:
             rival.session.probe(lambda alive: _admit(broker, session, message, topic, False))
             return
-    session.opening.pop(-1 - message.consumer_id, None)
+    del session.opening[-1 - message.consumer_id]
+    sub: Subscription | None = None
     try:
         sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
@@ -92,6 +93,8 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         consumer = _make(broker, session, message, sub)
         sub.join(consumer)
     except MagnetarError as error:
+        if sub is not None:
+            topic.consumer_left(sub)
         session.error(message.request_id, error)
         return
     session.consumers[consumer.id] = consumer
@@ -103,9 +106,10 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
     def durable(error: Exception | None) -> None:
         if error is None:
             session.success(message.request_id)
-            sub.tell_end()
-        elif session.consumers.pop(consumer.id, None) is not None:
-            sub.leave(consumer)
+            consumer.subscription.tell_end()
+        elif session.consumers.get(consumer.id) is consumer:
+            del session.consumers[consumer.id]
+            consumer.subscription.leave(consumer)
             session.error(message.request_id, error)
 
     broker.when_durable(durable)
@@ -236,7 +240,10 @@ def unsubscribe(broker: Broker, session: Session, message: pb.CommandUnsubscribe
 
 
 def close_consumer(broker: Broker, session: Session, message: pb.CommandCloseConsumer) -> None:
-    """CLOSE_CONSUMER: an id that is not open is closed already."""
+    """CLOSE_CONSUMER: an id that is not open is closed already; one that is being opened will not be."""
+    early = session.opening.pop(-1 - message.consumer_id, None)
+    if early is not None:
+        session.error(early, ServiceNotReady("the consumer was closed before it was open"))
     consumer = session.consumers.pop(message.consumer_id, None)
     if consumer is not None:
         consumer.subscription.leave(consumer)

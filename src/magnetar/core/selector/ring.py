@@ -30,12 +30,12 @@ class Ring:
         self.order: list[int] = []
         self.numbers: dict[str, dict[int, Consumer]] = {}
 
-    def slot_of(self, key: bytes) -> int:
-        """The slot of a sticky key."""
-        return slot(murmur3(key), RING_SLOTS, 1)
+    def slot_of(self, key_hash: int) -> int:
+        """The slot of a masked key hash."""
+        return slot(key_hash, RING_SLOTS, 1)
 
     def _slots(self, name: str, number: int) -> list[int]:
-        return [self.slot_of(f"{name}\0{number}\0{point}".encode()) for point in range(self.points)]
+        return [self.slot_of(murmur3(f"{name}\0{number}\0{point}".encode())) for point in range(self.points)]
 
     def add(self, consumer: Consumer) -> None:
         taken = self.numbers.setdefault(consumer.name, {})

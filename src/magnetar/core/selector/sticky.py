@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from magnetar.errors import ConsumerAssignFailed
-from magnetar.wire.hashing import murmur3, slot
+from magnetar.wire.hashing import slot
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
@@ -35,8 +35,9 @@ class StickyRanges:
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, Consumer]] = []
 
-    def slot_of(self, key: bytes) -> int:
-        return slot(murmur3(key), STICKY_SLOTS, 0)
+    def slot_of(self, key_hash: int) -> int:
+        """The slot of a masked key hash."""
+        return slot(key_hash, STICKY_SLOTS, 0)
 
     def conflict(self, ranges: list[tuple[int, int]]) -> Consumer | None:
         """A consumer that holds part of ``ranges`` already."""

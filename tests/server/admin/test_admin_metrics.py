@@ -1,0 +1,74 @@
+"""The metrics page can be read by anything that reads Prometheus text, and is right."""
+
+from __future__ import annotations
+
+import re
+
+from magnetar.admin.metrics import SLICE_LINES, render
+from magnetar.ports.log import LogStats
+from tests.server.admin.conftest import Served, path
+from tests.support.wireclient import SubType, WireClient
+
+SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.e+-]+)\Z')
+LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\["\\n])*)"')
+
+Metrics = dict[str, list[tuple[dict[str, str], float]]]
+
+
+def read(text: str) -> Metrics:
+    """All samples by name; a name is announced by its type, once, and its samples follow at once."""
+    found: Metrics = {}
+    announced = ""
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            announced = line.split()[2]
+            assert announced not in found
+            found[announced] = []
+            continue
+        sample = SAMPLE.match(line)
+        assert sample, line
+        assert sample[1] == announced
+        found[announced].append((dict(LABEL.findall(sample[2])), float(sample[3])))
+    return found
+
+
+def of(metrics: Metrics, name: str, **labels: str) -> float:
+    values = [value for found, value in metrics[name] if labels.items() <= found.items()]
+    assert len(values) == 1, (name, labels, values)
+    return values[0]
+
+
+def test_the_page_says_what_is_so(served: Served, wire: WireClient, topic: str) -> None:
+    wire.subscribe(topic, 'a "sub"\\', 1, SubType.SHARED)
+    wire.flow(1, 100)
+    wire.producer(topic)
+    for n in range(5):
+        wire.publish(b"x" * 50, n)
+    wire.ack(1, [message.id for message in wire.messages(5)[:2]], request=True)
+    answer = served.ask("GET", "/metrics/")
+    assert answer.content_type == "text/plain"
+    metrics = read(answer.text)
+    here = {"cluster": "standalone", "namespace": "public/default", "topic": topic}
+    assert of(metrics, "pulsar_in_messages_total", **here) == 5
+    assert of(metrics, "pulsar_msg_backlog", **here) == 3
+    assert of(metrics, "pulsar_producers_count", **here) == of(metrics, "pulsar_consumers_count", **here) == 1
+    assert of(metrics, "pulsar_storage_size", **here) == of(metrics, "pulsar_in_bytes_total", **here)
+    sub = here | {"subscription": 'a \\"sub\\"\\\\'}
+    assert of(metrics, "pulsar_subscription_back_log", **sub) == 3
+    assert of(metrics, "pulsar_subscription_unacked_messages", **sub) == 3
+    assert of(metrics, "pulsar_subscription_blocked_on_unacked_messages", **sub) == 0
+    assert of(metrics, "pulsar_subscription_in_replay", **sub) == 0
+    assert of(metrics, "pulsar_subscription_consumers_count", **sub) == 1
+    assert of(metrics, "pulsar_version_info") == 1
+    assert read(served.ask("GET", "/metrics").text).keys() == metrics.keys()
+
+
+def test_the_page_is_made_in_small_parts(served: Served, wire: WireClient) -> None:
+    names = [f"persistent://public/default/many-{n}" for n in range(SLICE_LINES + 1)]
+    for name in names:
+        assert served.put(path(name)).status == 204
+    parts = served.call(lambda: list(render(served.core, served.admin.sampler, LogStats())))
+    assert max(part.count(b"\n") for part in parts) <= SLICE_LINES
+    metrics = read(b"".join(parts).decode())
+    assert len(metrics["pulsar_rate_in"]) >= len(names)
+    assert of(metrics, "pulsar_broker_topics_count") == len(metrics["pulsar_rate_in"])
