@@ -1,4 +1,8 @@
-"""The ``magnetar`` command. Each subcommand lives in a module of its own, imported only when it is used."""
+"""The ``magnetar`` command. Each subcommand lives in a module of its own, imported only when it is used.
+
+What all of them hold to: data goes to stdout and talk to stderr; the exit code is 0 when what was asked for is done,
+1 when it could not be done, 2 when the command line or the settings are wrong, 130 after Ctrl-C in the middle.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,10 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "standalone": ("magnetar.cli.standalone", "Run the broker in this terminal."),
+    "produce": ("magnetar.cli.produce", "Send messages to a topic."),
+    "consume": ("magnetar.cli.consume", "Print the messages of a topic."),
+    "log": ("magnetar.cli.log", "Look into the log of a broker that is not running."),
+    "version": ("magnetar.cli.version", "Print the version."),
 }
 
 
@@ -33,7 +41,7 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="magnetar")
 def main() -> None:
     """Magnetar, a message broker that speaks the Apache Pulsar protocol."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
+import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from magnetar.core.options import Options
@@ -19,15 +20,31 @@ from magnetar.server.core_options import core_options
 from magnetar.server.settings import Settings
 from magnetar.server.standalone import Standalone
 
-__all__ = ["CannotListen", "Web", "advertise", "bind_web", "make_stores", "run_loop", "serve"]
+__all__ = [
+    "DataFolderError",
+    "ListenError",
+    "Web",
+    "advertise",
+    "bind_web",
+    "listen",
+    "make_stores",
+    "run_loop",
+    "serve",
+]
 
 
 Web = Callable[[Standalone, Settings, socket.socket], Awaitable[Callable[[], Awaitable[None]]]]
 """Starts the HTTP side of a broker on a socket that listens already; what it gives back stops it."""
 
 
-class CannotListen(MagnetarError):  # noqa: N818
+class ListenError(MagnetarError):
     """The port cannot be had."""
+
+    fault = "operator"
+
+
+class DataFolderError(MagnetarError):
+    """The data folder is not there and cannot be made."""
 
     fault = "operator"
 
@@ -43,7 +60,12 @@ def make_stores(settings: Settings, memory: bool) -> tuple[LogStore, MetadataSto
     from magnetar.metadata.sqlite import SqliteMetadata
 
     folder = Path(settings.dataDirectory)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFolderError(
+            f"the data folder {folder} cannot be made: {error.strerror}; choose another with --data"
+        ) from None
     return FileLog(folder / "log"), SqliteMetadata(folder / "metadata.db")
 
 
@@ -52,6 +74,8 @@ def advertise(options: Options, settings: Settings, port: int, http_port: int) -
     host = settings.advertisedAddress or settings.bindAddress
     if host in ("0.0.0.0", "::", ""):
         host = "127.0.0.1"
+    if ":" in host:
+        host = f"[{host}]"
     options.broker_url = f"pulsar://{host}:{port}"
     options.http_url = f"http://{host}:{http_port}"
 
@@ -75,15 +99,32 @@ def serve(settings: Settings, memory: bool, announce: Callable[[str], None], web
     run_loop(lambda: _serve(settings, memory, where, announce, web))
 
 
+def _stop_on_signals(stopping: asyncio.Event) -> None:
+    """The first signal asks for a clean stop, the second ends the process at once: the log stands a crash.
+
+    These are plain handlers, not the loop's own, because recovery keeps the loop busy.
+    """
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            os._exit(128 + number)
+        asked = True
+        loop.call_soon_threadsafe(stopping.set)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+
+
 async def _serve(
     settings: Settings, memory: bool, where: str, announce: Callable[[str], None], web: Web | None
 ) -> None:
+    stopping = asyncio.Event()
+    _stop_on_signals(stopping)
     log, metadata = make_stores(settings, memory)
     broker = Standalone(core_options(settings), log, metadata)
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
     await listen(broker, settings)
     stop_web: Callable[[], Awaitable[None]] | None = None
     try:
@@ -119,10 +160,11 @@ def bind_web(broker: Standalone, settings: Settings) -> socket.socket | None:
     if settings.webServicePort is None:
         return None
     try:
-        listener = socket.create_server((settings.bindAddress, settings.webServicePort), backlog=1024)
+        family = socket.AF_INET6 if ":" in settings.bindAddress else socket.AF_INET
+        listener = socket.create_server((settings.bindAddress, settings.webServicePort), family=family, backlog=1024)
     except OSError as error:
-        raise CannotListen(
-            f"cannot listen on {settings.bindAddress}:{settings.webServicePort}: {error.strerror}; "
+        raise ListenError(
+            f"cannot listen on {settings.bindAddress}:{settings.webServicePort}: {_reason(error)}; "
             "choose another with --http-port, or stop what uses it"
         ) from None
     host = broker.options.http_url.rpartition(":")[0]
@@ -131,16 +173,22 @@ def bind_web(broker: Standalone, settings: Settings) -> socket.socket | None:
 
 
 async def listen(broker: Standalone, settings: Settings) -> int:
-    """Open the client port; a port that is taken is said in a sentence."""
+    """Open the client port; a broker that cannot start is taken down again, and why is said in a sentence."""
     try:
         port = await broker.start(settings.bindAddress, settings.brokerServicePort or 0)
     except OSError as error:
         await broker.stop()
-        if error.errno in (errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL):
-            raise CannotListen(
-                f"cannot listen on {settings.bindAddress}:{settings.brokerServicePort}: {error.strerror}; "
-                "choose another with --port, or stop what uses it"
-            ) from None
+        raise ListenError(
+            f"cannot listen on {settings.bindAddress}:{settings.brokerServicePort}: {_reason(error)}; "
+            "choose another with --host and --port, or stop what uses it"
+        ) from None
+    except BaseException:
+        await broker.stop()
         raise
     advertise(broker.options, settings, port, settings.webServicePort or 0)
     return port
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, without what loops add; a name that is not found has no number of the system's."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else (error.strerror or str(error))
