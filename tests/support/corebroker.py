@@ -8,8 +8,8 @@
     assert client.bodies() == [b"hello"]
 
 With ``auto`` (the usual case) commits, metadata writes and log reads complete within ``turn()``. Otherwise they wait
-for ``commit()``, ``fail()``, ``store()`` and ``read()``, so that a test can look at what is in between. ``restart()`` is
-a crash: what was not committed is gone.
+for ``commit()``, ``fail()``, ``store()`` and ``read()``, so that a test can look at what is in between.
+``restart()`` is a crash: what was not committed is gone.
 """
 
 from __future__ import annotations

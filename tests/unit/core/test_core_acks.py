@@ -45,7 +45,7 @@ def test_acks_settle_what_is_pending_and_nothing_twice(kind: int) -> None:
 
 
 def test_an_entry_may_be_acked_by_another_consumer_than_its_holder() -> None:
-    broker, client, places = with_messages(2)
+    broker, _client, places = with_messages(2)
     other = broker.client()
     other.consumer("t")
     other.ack(*places)
@@ -227,7 +227,7 @@ def test_a_disconnect_gives_back_without_counting(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED])
 def test_redeliver_all(kind: int) -> None:
-    broker, client, places = with_messages(4, kind)
+    _broker, client, places = with_messages(4, kind)
     client.ack(places[1])
     client.redeliver_all()
     assert client.bodies() == [b"m0", b"m2", b"m3"]
@@ -261,7 +261,7 @@ def test_without_an_epoch_none_is_sent() -> None:
 
 @pytest.mark.parametrize("kind", [EXCLUSIVE, FAILOVER])
 def test_nack_where_one_consumer_is_served_keeps_the_order(kind: int) -> None:
-    broker, client, places = with_messages(4, kind)
+    _broker, client, places = with_messages(4, kind)
     client.ack(places[0])
     client.nack(places[2])
     again = client.messages()

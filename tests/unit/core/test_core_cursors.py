@@ -39,7 +39,7 @@ def read_from(client: Client, place: tuple[int, int] | None, consumer_id: int = 
 
 
 def test_a_new_subscription_begins_at_the_end_or_at_the_beginning() -> None:
-    broker, client, _ = with_backlog(3)
+    _broker, client, _ = with_backlog(3)
     client.consumer("t", "first", permits=10)
     assert client.bodies() == [b"m0", b"m1", b"m2"]
     client.consumer("t", "last", consumer_id=2, permits=10, initialPosition=0)
@@ -48,7 +48,7 @@ def test_a_new_subscription_begins_at_the_end_or_at_the_beginning() -> None:
 
 
 def test_an_existing_cursor_wins_over_where_the_client_would_like_to_begin() -> None:
-    broker, client, places = with_backlog(3)
+    _broker, client, places = with_backlog(3)
     client.consumer("t", permits=10)
     client.messages()
     client.ack(places[0])
@@ -60,7 +60,7 @@ def test_an_existing_cursor_wins_over_where_the_client_would_like_to_begin() -> 
 
 @pytest.mark.parametrize("tail_cache_bytes", [0, 1 << 20])
 def test_a_reader_begins_where_it_is_told(tail_cache_bytes: int) -> None:
-    broker, client, places = with_backlog(6, tail_cache_bytes=tail_cache_bytes)
+    _broker, client, places = with_backlog(6, tail_cache_bytes=tail_cache_bytes)
     everything = [b"m%d" % k for k in range(6)]
     assert read_from(client, (EARLIEST, EARLIEST), 1) == everything
     assert read_from(client, (LATEST, LATEST), 2) == []
@@ -89,7 +89,7 @@ def test_a_reader_that_was_refused_leaves_nothing_behind() -> None:
 
 
 def test_durable_and_not_durable_do_not_mix() -> None:
-    broker, client, _ = with_backlog(1)
+    _broker, client, _ = with_backlog(1)
     client.consumer("t", "s")
     answer = answered(client.subscribe("t", "s", SHARED, 2, durable=False))
     assert answer.message.error == pb.ServerError.NotAllowedError
@@ -190,7 +190,7 @@ def test_a_seek_by_time_survives_reads_that_fail() -> None:
 
 
 def test_a_reader_that_seeks_comes_back_to_where_it_sought() -> None:
-    broker, client, places = with_backlog(6)
+    _broker, client, places = with_backlog(6)
     read_from(client, places[4])
     assert answered(client.seek(places[1])).name == "SUCCESS"
     assert read_from(client, (LATEST, LATEST)) == [b"m%d" % k for k in range(1, 6)]
@@ -244,7 +244,7 @@ def test_last_id(tail_cache_bytes: int) -> None:
 
 
 def test_last_id_tells_how_far_the_consumer_is() -> None:
-    broker, client, places = with_backlog(4)
+    _broker, client, places = with_backlog(4)
     client.consumer("t", kind=EXCLUSIVE)
     mark = answered(client.last_id()).message.consumer_mark_delete_position
     assert (mark.ledgerId, mark.entryId) == (places[0][0], EARLIEST)
@@ -270,7 +270,7 @@ def test_unsubscribe_takes_the_cursor_away() -> None:
 
 
 def test_unsubscribe_needs_to_be_alone_or_forced() -> None:
-    broker, client, _ = with_backlog(2)
+    _broker, client, _ = with_backlog(2)
     client.consumer("t", consumer_id=1)
     client.consumer("t", consumer_id=2)
     answer = answered(client.ask(pb.CommandUnsubscribe(consumer_id=1)))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from magnetar.wire.commands import encode, pb
-from tests.support.corebroker import CoreBroker, entry_of
+from tests.support.corebroker import CoreBroker
 
 
 def test_smoke() -> None:
