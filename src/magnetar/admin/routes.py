@@ -9,7 +9,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from magnetar.admin.call import Handler
-from magnetar.admin.handlers import brokers, lookup, metrics, namespaces, partitions, stats, subscriptions, topics
+from magnetar.admin.handlers import (
+    brokers,
+    lookup,
+    metrics,
+    namespaces,
+    partitions,
+    policies,
+    stats,
+    subscriptions,
+    topics,
+)
+from magnetar.core.policies.table import POLICIES, policy
 
 __all__ = ["ROUTES", "Route"]
 
@@ -28,6 +39,24 @@ _TOPIC = f"{_V2}/persistent/{{t}}/{{n}}/{{topic}}"
 _SUB = f"{_TOPIC}/subscription/{{sub}}"
 _NAMESPACE = f"{_V2}/namespaces/{{t}}/{{n}}"
 _LOOKUP = "/lookup/v2/topic/{domain}/{t}/{n}/{topic}"
+
+
+def _policy_routes() -> list[Route]:
+    """The routes of every policy, at the levels where it can be set."""
+    found: list[Route] = []
+    for line in POLICIES:
+        for base, last, handlers in (
+            (_NAMESPACE, line.namespace_path, policies.namespace_handlers),
+            (_TOPIC, line.topic_path, policies.topic_handlers),
+        ):
+            if last:
+                found += [Route(m, f"{base}/{last}", handler, f"policy: {line.text}") for m, handler in handlers(line)]
+    quota = policy("backlog_quota_map")
+    for base, of_topic in ((_NAMESPACE, False), (_TOPIC, True)):
+        for method, last, handler in policies.quota_handlers(quota, of_topic):
+            found.append(Route(method, f"{base}/{last}", handler, f"policy: {quota.text}"))
+    return found
+
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/metrics", metrics.page, "metrics as Prometheus text"),
@@ -75,6 +104,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{_TOPIC}/terminate", topics.terminate, "end a topic"),
     Route("POST", f"{_TOPIC}/terminate/partitions", topics.terminate_partitions, "end all partitions"),
     Route("PUT", f"{_TOPIC}/unload", topics.unload, "disconnect everybody from a topic"),
+    # Policies
+    *_policy_routes(),
+    Route("DELETE", f"{_TOPIC}/policies", policies.topic_policies_delete, "take away all policies of a topic"),
     # Lookup
     Route("GET", _LOOKUP, lookup.topic, "the broker of a topic"),
     Route("GET", f"{_LOOKUP}/bundle", lookup.bundle, "the range that a topic falls into"),

@@ -9,6 +9,9 @@ path and value are applied here. Paths are the table of contents:
 /topics/T/N/DOMAIN/ENCODED-LOCAL-NAME            {"stream": number in the log, "properties": {}}
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
 ===============================================  ===============================================
+
+Topics of both kinds may have ``"policies"`` as well. They stand in the topic's own row, so that a topic and its
+policies come and go together.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 
 from magnetar.core.names import TopicName
 
-__all__ = ["Catalog", "MetaWrite", "encode_row"]
+__all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
 TOPICS, PARTITIONED = "/topics/", "/partitioned/"
 TENANTS, NAMESPACES = "/tenants/", "/namespaces/"
@@ -74,6 +77,22 @@ class Catalog:
                     table[str(topic)] = row
                     known[str(topic)] = int(row.get("partitions", 0))
                 return
+
+    def row(self, path: str) -> Row | None:
+        """What stands at ``path``, None when nothing does."""
+        for prefix, table in ((TENANTS, self.tenants), (NAMESPACES, self.namespaces)):
+            if path.startswith(prefix):
+                return table.get(path[len(prefix) :])
+        for prefix, table in ((TOPICS, self.topics), (PARTITIONED, self.partitioned)):
+            if path.startswith(prefix):
+                return table.get(str(TopicName.from_path(path[len(prefix) :])))
+        return None
+
+    def own_policies(self, name: TopicName) -> Row:
+        """The policies of the topic itself; a partition has those of its partitioned topic."""
+        row = self.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}") or self.topics.get(str(name))
+        found: Row = row.get("policies", {}) if row is not None else {}
+        return found
 
     def partitions(self, name: TopicName) -> int:
         """How many partitions the topic has; 0 when it is not a partitioned topic."""

@@ -16,6 +16,7 @@ from magnetar.core.source import Source
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
+    from magnetar.core.policies.effective import TopicPolicies
     from magnetar.core.subscription import Subscription
 
 __all__ = ["PendingDispatcher"]
@@ -32,9 +33,19 @@ class PendingDispatcher(Dispatcher):
         self.redelivered: dict[int, int] = {}
         self.unacked_total: int = 0
         self.blocked: bool = False
-        options = subscription.topic.broker.options
-        self.consumer_limit: int = options.max_unacked_per_consumer if subscription.durable else 0
-        self.limit: int = options.max_unacked_per_subscription if subscription.durable else 0
+        self.consumer_limit: int = 0
+        self.limit: int = 0
+        self.follow_policies(subscription.topic.policies)
+
+    def follow_policies(self, policies: TopicPolicies) -> None:
+        if not self.subscription.durable:
+            return
+        self.consumer_limit = policies.max_unacked_per_consumer
+        self.limit = policies.max_unacked_per_subscription
+        for consumer in self.subscription.consumers:
+            consumer.blocked = 0 < self.consumer_limit <= consumer.unacked
+        self.blocked = 0 < self.limit <= self.unacked_total
+        self.subscription.topic.broker.wake(self.subscription)
 
     def requeue(self, offset: int, key_hash: int) -> None:
         """The entry is nobody's now and waits for redelivery."""
