@@ -82,6 +82,7 @@ class Scene:
         """A consumer of this name joins."""
         client = self.broker.client()
         client.consumer("t", kind=KEY_SHARED, permits=permits, consumer_name=name, **fields)
+        self.settle()
         return Joined(self, name, client)
 
     def join_sticky(self, name: str, *ranges: tuple[int, int], permits: int = 1000) -> Joined:
@@ -95,6 +96,11 @@ class Scene:
         for key in keys:
             self.numbers[key] = self.numbers.get(key, 0) + 1
             self.producer.publish(f"{key}:{self.numbers[key]}".encode(), key=key)
+        self.settle()
+
+    def settle(self, milliseconds: int = 5) -> None:
+        """Let timers of this length run out."""
+        self.broker.advance(milliseconds)
 
     @property
     def sub(self) -> Subscription:
