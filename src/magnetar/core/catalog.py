@@ -8,6 +8,7 @@ path and value are applied here. Paths are the table of contents:
 /namespaces/T/N                                  the policies of the namespace
 /topics/T/N/DOMAIN/ENCODED-LOCAL-NAME            {"stream": number in the log, "properties": {}}
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
+/settings/NAME                                   {"value": a setting's text, changed while running}
 ===============================================  ===============================================
 """
 
@@ -21,7 +22,7 @@ from magnetar.core.names import TopicName
 __all__ = ["Catalog", "MetaWrite", "encode_row"]
 
 TOPICS, PARTITIONED = "/topics/", "/partitioned/"
-TENANTS, NAMESPACES = "/tenants/", "/namespaces/"
+TENANTS, NAMESPACES, SETTINGS = "/tenants/", "/namespaces/", "/settings/"
 
 Row = dict[str, Any]
 
@@ -47,6 +48,7 @@ class Catalog:
     def __init__(self) -> None:
         self.tenants: dict[str, Row] = {}
         self.namespaces: dict[str, Row] = {}
+        self.settings: dict[str, Row] = {}
         self.topics: dict[str, Row] = {}
         self.partitioned: dict[str, Row] = {}
         self.by_namespace: dict[str, dict[str, int]] = {}
@@ -55,7 +57,7 @@ class Catalog:
     def apply(self, path: str, value: bytes | None) -> None:
         """The store holds ``value`` (None: nothing) at ``path`` now."""
         row: Row | None = json.loads(value) if value is not None else None
-        for prefix, table in ((TENANTS, self.tenants), (NAMESPACES, self.namespaces)):
+        for prefix, table in ((TENANTS, self.tenants), (NAMESPACES, self.namespaces), (SETTINGS, self.settings)):
             if path.startswith(prefix):
                 name = path[len(prefix) :]
                 if row is None:
