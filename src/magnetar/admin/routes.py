@@ -11,6 +11,7 @@ from typing import NamedTuple
 from magnetar.admin.call import Handler
 from magnetar.admin.handlers import (
     brokers,
+    configuration,
     lookup,
     metrics,
     namespaces,
@@ -35,6 +36,7 @@ class Route(NamedTuple):
 
 
 _V2 = "/admin/v2"
+_CONFIGURATION = f"{_V2}/brokers/configuration"
 _TOPIC = f"{_V2}/persistent/{{t}}/{{n}}/{{topic}}"
 _SUB = f"{_TOPIC}/subscription/{{sub}}"
 _NAMESPACE = f"{_V2}/namespaces/{{t}}/{{n}}"
@@ -67,6 +69,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_V2}/brokers/ready", brokers.health, "whether clients are served"),
     Route("GET", f"{_V2}/brokers/version", brokers.version, "the broker's version"),
     Route("GET", f"{_V2}/brokers/leaderBroker", brokers.leader, "the broker that leads, which is this one"),
+    Route("GET", _CONFIGURATION, configuration.names, "settings that change while the broker runs"),
+    Route("GET", f"{_CONFIGURATION}/values", configuration.values, "settings that were changed while the broker ran"),
+    Route("GET", f"{_CONFIGURATION}/runtime", configuration.runtime, "all settings as they are now"),
+    Route("POST", f"{_CONFIGURATION}/{{name}}/{{value}}", configuration.update, "change a setting"),
+    Route("DELETE", f"{_CONFIGURATION}/{{name}}", configuration.delete, "take back the change of a setting"),
     Route("GET", f"{_V2}/brokers", brokers.active, "brokers of the cluster"),
     Route("GET", f"{_V2}/brokers/{{cluster}}", brokers.active, "brokers of the cluster"),
     Route("GET", f"{_V2}/clusters", brokers.clusters, "clusters"),

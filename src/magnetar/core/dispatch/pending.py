@@ -85,7 +85,7 @@ class PendingDispatcher(Dispatcher):
     def settle(self, consumer: Consumer, offset: int) -> None:
         word = consumer.pending.pop(offset, 0)
         if not word:
-            holder = self._holder(offset)
+            holder = self.holder(offset)
             if holder is None:
                 self.unqueue(offset)
                 if self.redelivered:
@@ -101,7 +101,7 @@ class PendingDispatcher(Dispatcher):
     def settle_part(self, consumer: Consumer, offset: int, left: int) -> None:
         holder: Consumer | None = consumer
         if offset not in consumer.pending:
-            holder = self._holder(offset)
+            holder = self.holder(offset)
         if holder is None:
             return
         word = holder.pending[offset]
@@ -121,7 +121,7 @@ class PendingDispatcher(Dispatcher):
         for offset in [o for o in self.redelivered if o < floor]:
             del self.redelivered[offset]
 
-    def _holder(self, offset: int) -> Consumer | None:
+    def holder(self, offset: int) -> Consumer | None:
         """Who holds the entry, when it is not the consumer that speaks of it."""
         for consumer in self.subscription.consumers:
             if offset in consumer.pending:
