@@ -249,9 +249,7 @@ class Session:
             raise WireError(f"the first command must be CONNECT, not {NAMES.get(kind, kind)}")
 
     def _problem(self, entry: bytes, flags: int) -> int:
-        """The code of what is wrong with an entry, 0 when nothing is."""
-        if len(entry) > self.broker.options.max_message_bytes + FRAME_PADDING_BYTES:
-            return _NOT_ALLOWED
+        """The code of what is wrong with an entry, 0 when nothing is. One too large is no whole frame to begin with."""
         if flags & _FLAG_TXN:
             return _NOT_ALLOWED
         return 0 if checksum_ok(entry) else _CHECKSUM_ERROR
@@ -260,8 +258,7 @@ class Session:
         message = (
             "the checksum of the message does not hold: it was damaged on its way, send it again"
             if code == _CHECKSUM_ERROR
-            else "transactions are not supported, and a message may have at most "
-            f"{self.broker.options.max_message_bytes} bytes"
+            else "transactions are not supported by this broker: send the message without one"
         )
         producer.topic.refuse(producer, send_error(producer.id, sequence, code, message))
 
