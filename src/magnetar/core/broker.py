@@ -68,6 +68,7 @@ class Broker:
         self.session_count: int = 0
         self.commit: Commit = Commit()
         self.in_flight: Commit | None = None
+        self.second_due_ms: int = 0
         self.hold_until_ms: int = 0
         self.hold_ms: int = _HOLD_FIRST_MS
         self.log_error: str = ""
@@ -322,11 +323,18 @@ class Broker:
 
     def every_second(self) -> None:
         """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone. The handshake
-        has one interval in all."""
-        self.timers.at(self.now_ms + _SECOND_MS, self.every_second)
-        interval = self.options.keep_alive_ms
+        has one interval in all. When this comes late, the process stood still, and the silence was its own."""
         now = self.now_ms
+        late = now - self.second_due_ms if self.second_due_ms else 0
+        self.second_due_ms = now + _SECOND_MS
+        self.timers.at(self.second_due_ms, self.every_second)
+        interval = self.options.keep_alive_ms
         for session in list(self.sessions.values()):
+            if late > _SECOND_MS:
+                session.seen_ms += late
+                continue
+            if session.unheard:
+                session.seen_ms = now
             if not session.connected and now - session.connected_ms >= interval:
                 self.lost(session, "no handshake within a keep-alive interval")
                 continue

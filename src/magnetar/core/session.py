@@ -89,6 +89,8 @@ class Session:
         self.connected_ms: int = broker.now_ms
         self.seen_ms: int = broker.now_ms
         self.pinged_ms: int = 0
+        self.unheard: bool = False
+        """The shell does not read what the peer says, and that is not the peer's doing: silence means nothing."""
         self.probes: list[Callable[[bool], None]] = []
         self.probe_timer: Timer | None = None
 
@@ -118,6 +120,11 @@ class Session:
         if not self.writable and not self.paused:
             self.resume()
         return out
+
+    def full(self) -> bool:
+        """Whether so much is to be written that requests wait until it is: what ``receive`` left is to be given to it
+        again, even if nothing new has arrived."""
+        return self.out_bytes >= self.out_limit
 
     def pause(self) -> None:
         """The peer reads too slowly: send nothing more to its consumers for now."""
@@ -157,7 +164,10 @@ class Session:
     # -- in --------------------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> int:
-        """Handle every whole frame in ``data``; how many bytes they were."""
+        """Handle the whole frames in ``data``; how many bytes they were.
+
+        When answers have filled ``out`` it stops before the next request; see ``full``.
+        """
         self.seen_ms = self.broker.now_ms
         if self.probes:
             self._alive(True)
@@ -179,6 +189,8 @@ class Session:
                 if after < 0:
                     return at
                 kind, start, stop = split(data, command, payload)
+                if self.out_bytes >= self.out_limit and kind != _SEND:
+                    return at
                 at = after
                 if kind == _SEND and self.connected:
                     ident, sequence, count, highest, flags = decode_send(data, start, stop)
@@ -324,6 +336,9 @@ class Session:
 
     def _silent(self) -> None:
         self.probe_timer = None
+        if self.unheard:
+            self._alive(True)
+            return
         self.broker.lost(self, "it did not answer a liveness probe")
 
     def _alive(self, alive: bool) -> None:

@@ -24,8 +24,13 @@ from magnetar.server.connection import Connection
 __all__ = ["Pump"]
 
 RECEIVE_BYTES = 256 * 1024
+STOP_S = 5.0
+"""How long a stop waits for what is under way to become durable."""
+FAREWELL_S = 1.0
+"""How long it waits for peers to read what was written to them."""
 CHECKPOINT_SLICE = 200
 """Topics whose state is collected per turn of the loop while a checkpoint is made."""
+_POLL_S = 0.005
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +45,9 @@ class Pump:
         self.clock = clock
         self.view = memoryview(bytearray(RECEIVE_BYTES))
         self.stopped: list[Connection] = []
+        """Connections that are not read for now."""
+        self.stopping = False
+        self.closed = False
         self.connections: dict[int, Connection] = {}
         self.loop = asyncio.get_running_loop()
         self._scheduled = False
@@ -55,6 +63,8 @@ class Pump:
 
     def _wake(self) -> None:
         """Called from the log's threads."""
+        if self.closed:
+            return
         with contextlib.suppress(RuntimeError):  # the loop may be closed already while the last commit completes
             self.loop.call_soon_threadsafe(self._log_events)
 
@@ -92,6 +102,8 @@ class Pump:
 
     def _turn(self) -> None:
         self._scheduled = False
+        if self.closed:
+            return
         core = self.core
         core.end_turn()
         commit = core.take_commit()
@@ -111,7 +123,10 @@ class Pump:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
         if self.stopped:
-            self.stopped = [connection for connection in self.stopped if not connection.may_read()]
+            stopped = self.stopped
+            self.stopped = []
+            # Whoever reads again may have to stop again at once.
+            self.stopped += [connection for connection in stopped if not connection.may_read()]
         if not core.commit.empty() and core.may_commit():
             self.schedule()
         self._set_timer()
@@ -160,6 +175,8 @@ class Pump:
 
     def _log_events(self) -> None:
         """The log has something to say."""
+        if self.closed:
+            return
         self.now()
         core = self.core
         for event in self.log.poll():
@@ -210,19 +227,29 @@ class Pump:
     # -- stop --------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Let what is under way become durable, hang up, write a checkpoint, close the log."""
+        """Take nothing more in, let what is under way become durable and be answered, hang up, write a checkpoint,
+        close the log."""
+        self.stopping = True
+        for connection in self.connections.values():
+            connection.stop_reading()
         if self._checkpoint is not None:
             await self._checkpoint
-        for _ in range(1000):
-            if self.core.in_flight is None and not self.core.commit.records and not self._tasks:
-                break
-            await asyncio.sleep(0.005)
+        await _poll(STOP_S, lambda: not (self.core.in_flight or self.core.commit.records or self._tasks))
         self._flush()
         for connection in list(self.connections.values()):
             connection.hang_up()
-        await asyncio.sleep(0)
+        await _poll(FAREWELL_S, lambda: not self.connections)
         self.core.end_turn()
+        await self.checkpoint()
+        self.closed = True
         if self._timer is not None:
             self._timer.cancel()
-        await self.checkpoint()
         self.log.close()
+
+
+async def _poll(seconds: float, done: Callable[[], bool]) -> None:
+    """Wait until it is done, or the time is over."""
+    for _ in range(int(seconds / _POLL_S)):
+        if done():
+            return
+        await asyncio.sleep(_POLL_S)
