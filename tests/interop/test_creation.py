@@ -7,7 +7,7 @@ import pytest
 
 from tests.interop.conftest import ClientFactory
 from tests.interop.helpers import numbered, payloads, read_all, receive_all, send_all
-from tests.support.broker import started_broker
+from tests.support.broker import Broker, started_broker
 from tests.support.wireclient import WireError
 
 SUBSCRIPTION_NOT_FOUND = 12
@@ -45,3 +45,10 @@ def test_topics_are_made_with_partitions_when_asked(new_client: ClientFactory, t
         assert refused.value.code == SUBSCRIPTION_NOT_FOUND
         reader = client.create_reader(topic, pulsar.MessageId.earliest)
         assert sorted(payloads(read_all(reader))) == numbered(6)
+
+
+def test_an_unknown_listener_name_is_refused_at_once(broker: Broker, topic: str) -> None:
+    client = pulsar.Client(broker.service_url, listener_name="inside", operation_timeout_seconds=30)
+    with pytest.raises(pulsar.PulsarException, match="NotAllowed"):
+        client.create_producer(topic)
+    client.close()

@@ -85,3 +85,5 @@ def test_lookup(served: Served, topic: str) -> None:
     assert orders.text == "0x80000000_0xc0000000"
     assert served.ask("GET", "/lookup/v2/topic/persistent/public/nowhere/orders").status == 404
     assert served.ask("GET", "/lookup/v2/topic/queue/public/default/orders").status == 412
+    elsewhere = served.ask("GET", f"/lookup/v2/topic/{path(topic)}?listenerName=inside")
+    assert (elsewhere.status, "listener 'inside'" in elsewhere.json["reason"]) == (405, True)

@@ -10,13 +10,15 @@ from aiohttp import web
 from magnetar.admin.answers import json_answer, text_answer
 from magnetar.admin.call import Call
 from magnetar.admin.handlers.namespaces import boundaries
-from magnetar.core.requests.lookups import partitions_of
+from magnetar.core.requests.lookups import check_listener, partitions_of
 
 __all__ = ["bundle", "topic"]
 
 
 async def topic(call: Call) -> web.Response:
     """The addresses; 404 when the topic neither exists nor may come into being by its use."""
+    query, header = call.request.query.get("listenerName", ""), call.request.headers.get("X-Pulsar-ListenerName", "")
+    check_listener(query or header)
     name = call.name()
     if not call.core.catalog.partitions(name):
         partitions_of(call.core, name, True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.creating import create_partitioned, may_create, with_topic
 from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
-from magnetar.errors import MagnetarError, TopicNotFound
+from magnetar.errors import MagnetarError, NotAllowed, TopicNotFound
 from magnetar.wire.commands import pb
 from magnetar.wire.hashing import topics_hash
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from magnetar.core.session import Session
 
 __all__ = [
+    "check_listener",
     "get_or_create_schema",
     "get_schema",
     "lookup",
@@ -93,10 +94,17 @@ def partitioned_metadata(broker: Broker, session: Session, message: pb.CommandPa
         answer(0, error)
 
 
+def check_listener(name: str) -> None:
+    """A client may ask for the address under a listener's name. This broker has one address, which has no name."""
+    if name:
+        raise NotAllowed(f"this broker has no advertised listener '{name}'; connect without a listener name")
+
+
 def lookup(broker: Broker, session: Session, message: pb.CommandLookupTopic) -> None:
     """LOOKUP: one broker serves everything, so the answer is always this one."""
     kinds = pb.CommandLookupTopicResponse.LookupType
     try:
+        check_listener(message.advertised_listener_name)
         name = TopicName(message.topic)
         if not broker.catalog.partitions(name):
             partitions_of(broker, name, True)
