@@ -26,6 +26,7 @@ from collections.abc import Callable
 from magnetar.core.access import grant_exclusive
 from magnetar.core.catalog import Catalog, MetaWrite
 from magnetar.core.commit import Commit, Run
+from magnetar.core.liveness import KeepAlive
 from magnetar.core.names import TopicName
 from magnetar.core.options import Options
 from magnetar.core.producer import Producer
@@ -38,7 +39,6 @@ from magnetar.core.timers import Timers
 from magnetar.core.topic import Topic
 from magnetar.core.upkeep import Upkeep
 from magnetar.ports.log import Drop, DropStream, Put, ReadDone, Recovered
-from magnetar.wire.replies import PING_FRAME
 
 __all__ = ["BROKER_STREAM", "Broker", "ReadRequest"]
 
@@ -48,7 +48,6 @@ BROKER_STREAM = 0
 _COUNTER_KEY = b"n"
 _COUNTER = struct.Struct("<Q")
 _HOLD_FIRST_MS, _HOLD_MOST_MS = 100, 2_000
-_SECOND_MS = 1_000
 
 ReadRequest = tuple[int, int, int, int, int]
 """ticket, stream, offset, most entries, most bytes"""
@@ -68,7 +67,6 @@ class Broker:
         self.session_count: int = 0
         self.commit: Commit = Commit()
         self.in_flight: Commit | None = None
-        self.second_due_ms: int = 0
         self.hold_until_ms: int = 0
         self.hold_ms: int = _HOLD_FIRST_MS
         self.log_error: str = ""
@@ -88,6 +86,7 @@ class Broker:
         self.meta_waits: dict[int, Callable[[Exception | None], None]] = {}
         self.meta_count: int = 0
         self.rates: Rates = Rates(self)
+        self.keep_alive: KeepAlive = KeepAlive(self)
         self.upkeep: Upkeep = Upkeep(self)
 
     # -- start -----------------------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ class Broker:
         for stream in recovered.streams:
             if stream not in owned:
                 self.commit.records.append(DropStream(stream))
-        self.every_second()
+        self.keep_alive.start()
         self.upkeep.start()
 
     def next_ledger(self) -> int:
@@ -320,32 +319,6 @@ class Broker:
     def tick(self) -> None:
         """Run what is due."""
         self.timers.run_due(self.now_ms)
-
-    def every_second(self) -> None:
-        """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone. The handshake
-        has one interval in all. When this comes late, the process stood still, and the silence was its own."""
-        now = self.now_ms
-        late = now - self.second_due_ms if self.second_due_ms else 0
-        self.second_due_ms = now + _SECOND_MS
-        self.timers.at(self.second_due_ms, self.every_second)
-        interval = self.options.keep_alive_ms
-        for session in list(self.sessions.values()):
-            if late > _SECOND_MS:
-                session.seen_ms += late
-                continue
-            if session.unheard:
-                session.seen_ms = now
-            if not session.connected and now - session.connected_ms >= interval:
-                self.lost(session, "no handshake within a keep-alive interval")
-                continue
-            silent = now - session.seen_ms
-            if silent < interval:
-                continue
-            if silent >= 2 * interval:
-                self.lost(session, "no sign of life for two keep-alive intervals")
-            elif session.pinged_ms < session.seen_ms + interval:
-                session.pinged_ms = now
-                session.push(PING_FRAME)
 
 
 def _nothing() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.liveness import heard
 from magnetar.core.requests.notices import close_consumer, close_producer
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
@@ -23,7 +24,7 @@ from magnetar.wire.entry import checksum_ok
 from magnetar.wire.errors import WireError
 from magnetar.wire.frames import next_frame
 from magnetar.wire.hot import decode_ack, decode_flow, decode_plain_ack, decode_redeliver, decode_send, split
-from magnetar.wire.replies import PING_FRAME, PONG_FRAME, ack_response, send_error
+from magnetar.wire.replies import PONG_FRAME, ack_response, send_error
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -170,7 +171,7 @@ class Session:
         """
         self.seen_ms = self.broker.now_ms
         if self.probes:
-            self._alive(True)
+            heard(self, True)
         try:
             return self._receive(data)
         except WireError as error:
@@ -321,34 +322,7 @@ class Session:
         dispatcher.redeliver(consumer, [offset for offset in offsets if 0 <= offset < end])
         sub.redelivered_count += len(offsets)
 
-    # -- liveness ----------------------------------------------------------------------------------------------------
-
-    def probe(self, answer: Callable[[bool], None]) -> None:
-        """Find out whether the peer is there: ``answer`` hears True with its next sign of life, else False."""
-        if self.closed or self.closing:
-            answer(False)
-            return
-        self.probes.append(answer)
-        if self.probe_timer is None:
-            self.push(PING_FRAME)
-            due = self.broker.now_ms + self.broker.options.liveness_probe_ms
-            self.probe_timer = self.broker.timers.at(due, self._silent)
-
-    def _silent(self) -> None:
-        self.probe_timer = None
-        if self.unheard:
-            self._alive(True)
-            return
-        self.broker.lost(self, "it did not answer a liveness probe")
-
-    def _alive(self, alive: bool) -> None:
-        if self.probe_timer is not None:
-            self.probe_timer.cancel()
-            self.probe_timer = None
-        probes = self.probes
-        self.probes = []
-        for answer in probes:
-            answer(alive)
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def ended(self) -> None:
         """The connection is gone: everything on it leaves."""
@@ -361,7 +335,7 @@ class Session:
         self.opening.clear()
         for producer in list(self.waiting.values()) + list(self.producers.values()):
             self.broker.close_producer(producer)
-        self._alive(False)
+        heard(self, False)
 
     def retire(self, producer_id: int) -> None:
         """SENDs for this producer may be on their way still."""

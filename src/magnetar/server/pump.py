@@ -24,13 +24,8 @@ from magnetar.server.connection import Connection
 __all__ = ["Pump"]
 
 RECEIVE_BYTES = 256 * 1024
-STOP_S = 5.0
-"""How long a stop waits for what is under way to become durable."""
-FAREWELL_S = 1.0
-"""How long it waits for peers to read what was written to them."""
 CHECKPOINT_SLICE = 200
 """Topics whose state is collected per turn of the loop while a checkpoint is made."""
-_POLL_S = 0.005
 
 _log = logging.getLogger(__name__)
 
@@ -234,12 +229,12 @@ class Pump:
             connection.stop_reading()
         if self._checkpoint is not None:
             await self._checkpoint
-        await _poll(STOP_S, lambda: not (self.core.in_flight or self.core.commit.records or self._tasks))
+        await _poll(1_000, lambda: not (self.core.in_flight or self.core.commit.records or self._tasks))
         self._flush()
         for connection in list(self.connections.values()):
             connection.hang_up()
-        await _poll(FAREWELL_S, lambda: not self.connections)
-        self.core.end_turn()
+        # Peers may take a moment to read what was written to them last.
+        await _poll(200, lambda: not self.connections)
         await self.checkpoint()
         self.closed = True
         if self._timer is not None:
@@ -247,9 +242,9 @@ class Pump:
         self.log.close()
 
 
-async def _poll(seconds: float, done: Callable[[], bool]) -> None:
-    """Wait until it is done, or the time is over."""
-    for _ in range(int(seconds / _POLL_S)):
+async def _poll(times: int, done: Callable[[], bool]) -> None:
+    """Wait until it is done, but not for ever."""
+    for _ in range(times):
         if done():
             return
-        await asyncio.sleep(_POLL_S)
+        await asyncio.sleep(0.005)
