@@ -40,7 +40,6 @@ class Pump:
         self.clock = clock
         self.view = memoryview(bytearray(RECEIVE_BYTES))
         self.stopped: list[Connection] = []
-        """Connections that are not read for now."""
         self.stopping = False
         self.closed = False
         self.connections: dict[int, Connection] = {}
@@ -58,8 +57,6 @@ class Pump:
 
     def _wake(self) -> None:
         """Called from the log's threads."""
-        if self.closed:
-            return
         with contextlib.suppress(RuntimeError):  # the loop may be closed already while the last commit completes
             self.loop.call_soon_threadsafe(self._log_events)
 
@@ -222,24 +219,27 @@ class Pump:
     # -- stop --------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Take nothing more in, let what is under way become durable and be answered, hang up, write a checkpoint,
-        close the log."""
+        """Take nothing more in, let what is under way be durable and answered, hang up, checkpoint, close the log."""
         self.stopping = True
         for connection in self.connections.values():
             connection.stop_reading()
         if self._checkpoint is not None:
             await self._checkpoint
-        await _poll(1_000, lambda: not (self.core.in_flight or self.core.commit.records or self._tasks))
+        await _poll(1_000, self._settled)
         self._flush()
         for connection in list(self.connections.values()):
             connection.hang_up()
-        # Peers may take a moment to read what was written to them last.
         await _poll(200, lambda: not self.connections)
         await self.checkpoint()
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
         self.log.close()
+
+    def _settled(self) -> bool:
+        """Whether nothing is under way; what waits for a log that cannot be written waits in vain."""
+        core = self.core
+        return core.in_flight is None and (bool(core.log_error) or not (core.commit.records or self._tasks))
 
 
 async def _poll(times: int, done: Callable[[], bool]) -> None:

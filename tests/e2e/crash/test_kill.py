@@ -58,9 +58,8 @@ async def until_killed(broker: BrokerProcess, book: Book, promises: int) -> None
             await task
 
 
-def settle(broker: BrokerProcess, book: Book) -> None:
+def settle(url: str, book: Book) -> None:
     """The last start: hold what is there against what was promised."""
-    url = broker.service_url
     entries = asyncio.run(read_all(url, "everything", SubType.EXCLUSIVE, durable=False))
     there = [message for _, messages in entries for message in messages]
     assert len(set(there)) == len(there), "a message is there twice"
@@ -97,7 +96,7 @@ def test_what_was_promised_survives_kill_9(seed: int, tmp_path: Path) -> None:
             asyncio.run(until_killed(broker, book, promises))
             assert not book.again, f"seed {seed}, round {number}: delivered again: {book.again[:3]}"
         broker.start()
-        settle(broker, book)
+        settle(broker.service_url, book)
     assert len(book.receipts) > 1_000
     assert len(book.acked) > 1_000
     assert book.up_to.ledger > 0

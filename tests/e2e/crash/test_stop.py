@@ -52,4 +52,4 @@ def test_a_stop_under_load_is_clean_and_loses_nothing(tmp_path: Path) -> None:
             assert "ERROR" not in broker.said(), broker.said()
             assert not book.again, book.again[:3]
         broker.start()
-        settle(broker, book)
+        settle(broker.service_url, book)
