@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -56,7 +57,18 @@ MODULES = (
 
 
 class OptionalBuild(build_ext):
-    """Builds the extensions all or none."""
+    """Builds the extensions all or none, and as many of their C files at a time as there are cores."""
+
+    def build_extensions(self) -> None:
+        one_after_another = self.compiler.compile
+
+        def at_once(sources: list[str], **options: object) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                made = list(pool.map(lambda source: one_after_another([source], **options), sources))
+            return [name for names in made for name in names]
+
+        self.compiler.compile = at_once
+        super().build_extensions()
 
     def run(self) -> None:
         try:
@@ -85,7 +97,9 @@ def extensions() -> list[Extension]:
         say("there is no C compiler: Magnetar is installed as plain Python, which is slower")
         return []
     try:
-        built: list[Extension] = mypycify(present, opt_level="3", debug_level="0", group_name="magnetar")
+        built: list[Extension] = mypycify(
+            present, opt_level="3", debug_level="0", group_name="magnetar", multi_file=True
+        )
     except SystemExit:
         # mypy has printed what it does not like and wants to end the process.
         say("mypyc refuses a module, see above: Magnetar is installed as plain Python, which is slower")

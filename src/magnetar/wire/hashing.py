@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import google_crc32c
-import mmh3
+from mmh3 import mmh3_32_uintdigest
 
 __all__ = ["murmur3", "slot", "topics_hash"]
 
 
 def murmur3(key: bytes) -> int:
     """Hash a key as all Pulsar clients and brokers do: Murmur3 of 32 bits, seed 0, without the sign."""
-    return mmh3.mmh3_32_uintdigest(key, 0) & 0x7FFFFFFF
+    return mmh3_32_uintdigest(key, 0) & 0x7FFFFFFF
 
 
 def slot(key_hash: int, range_size: int, range_start: int) -> int:

@@ -274,16 +274,14 @@ def sticky_key(entry: bytes) -> bytes:
 
 def _sticky_key(entry: bytes) -> bytes:
     i, end = metadata_bounds(entry)
-    ordering_start = -1
-    ordering_end = -1
-    key_start = -1
-    key_end = -1
-    name_start = -1
-    name_end = -1
-    sequence_id = -1
+    ordering_start = ordering_end = key_start = key_end = -1
+    name_start = name_end = sequence_id = -1
     in_base64 = False
     while i < end:
-        tag, after = _tag(entry, i)
+        tag = entry[i]
+        after = i + 1
+        if tag < 8 or tag >= 128:
+            tag, after = _tag(entry, i)
         form = tag & 7
         if tag == 0 or (form != 0 and form != 2):
             i = skip_field(entry, i, end)

@@ -18,7 +18,6 @@ negative acknowledgement gives out one entry at a time, lowest first, until ever
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING
 
 from magnetar.core.consumer import pending_count, pending_hash
@@ -26,7 +25,7 @@ from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.dispatch.skim import Skim
-from magnetar.core.dispatch.waiting import Waiting
+from magnetar.core.dispatch.waiting import Line, Waiting
 from magnetar.core.entryinfo import COUNT
 from magnetar.core.selector.ring import Ring
 from magnetar.core.selector.split import WidestSplit
@@ -66,7 +65,7 @@ class KeyShared(PendingDispatcher):
         self.drains: Drains = Drains()
         self.waiting_keys: Waiting = Waiting()
         self.skim: Skim | None = None
-        self.owners: dict[int, Consumer | None] = {}
+        self.owners: dict[int, Consumer] = {}
         self.freed: dict[int, bool] = {}
         """Keys whose drain has ended and that are served with the next unblocking."""
         self.unblock_timer: Timer | None = None
@@ -106,10 +105,11 @@ class KeyShared(PendingDispatcher):
 
     def owner(self, slot: int) -> Consumer | None:
         """Who the slot belongs to by the selector, drains aside."""
-        if slot in self.owners:
-            return self.owners[slot]
-        found = self.selector.select(slot)
-        self.owners[slot] = found
+        found = self.owners.get(slot)
+        if found is None:
+            found = self.selector.select(slot)
+            if found is not None:
+                self.owners[slot] = found
         return found
 
     def _reassign(self) -> None:
@@ -118,7 +118,7 @@ class KeyShared(PendingDispatcher):
         if self.ordered:
             self._rebuild_drains()
         for consumer in self.subscription.consumers:
-            consumer.queue = []
+            consumer.line = Line()
         self.freed.clear()
         for key_hash in self.waiting_keys.keys:
             self._queue_key(key_hash)
@@ -236,7 +236,7 @@ class KeyShared(PendingDispatcher):
         if target is None or self.drains.blocks(key_hash, slot) or self.holding.get(key_hash, _IDLE) != _IDLE:
             return
         for offset in self.waiting_keys.keys[key_hash]:
-            heapq.heappush(target.queue, (offset, key_hash))
+            target.line.add(offset, key_hash)
 
     def _wait(self, offset: int, key_hash: int) -> None:
         """The entry waits under its key."""
@@ -246,7 +246,7 @@ class KeyShared(PendingDispatcher):
         if self.drains.blocks(key_hash, slot):
             self.drains.note_blocked(slot)
         elif target is not None:
-            heapq.heappush(target.queue, (offset, key_hash))
+            target.line.add(offset, key_hash)
 
     def requeue(self, offset: int, key_hash: int) -> None:
         if not self.subscription.acks.contains(offset):
@@ -315,35 +315,36 @@ class KeyShared(PendingDispatcher):
         if self.blocked:
             return
         for consumer in list(self.subscription.consumers):
-            if consumer.queue:
-                self._serve_queue(consumer)
+            self._serve_line(consumer)
         self._serve_new()
 
-    def _serve_queue(self, consumer: Consumer) -> None:
+    def _serve_line(self, consumer: Consumer) -> None:
         """Send the consumer what waits for it, lowest offset first."""
         sub = self.subscription
-        queue, acks, waiting = consumer.queue, sub.acks, self.waiting_keys
+        line, acks, waiting, again = consumer.line, sub.acks, self.waiting_keys, self.again
         charged = 0
-        while queue and consumer.ready() and not self.blocked:
-            offset, key_hash = queue[0]
+        while consumer.ready() and not self.blocked:
+            offset, key_hash = line.first()
+            if offset < 0:
+                break
             stale = waiting.first(key_hash) != offset or self.holding.get(key_hash, _IDLE) != _IDLE
-            if stale or self.drains.blocks(key_hash, self.selector.slot_of(key_hash)):
-                heapq.heappop(queue)
+            if stale or (self.drains.active and self.drains.blocks(key_hash, self.selector.slot_of(key_hash))):
+                line.drop_first()
                 continue
             if acks.contains(offset):
-                waiting.remove(offset, key_hash)
+                waiting.drop_first(key_hash)
                 self._done(offset, key_hash)
                 continue
-            if not self.again.load(offset, _REPLAY_READ):
+            if not again.load(offset, _REPLAY_READ):
                 break
-            heapq.heappop(queue)
-            waiting.remove(offset, key_hash)
-            if not self.again.entry:
+            line.drop_first()
+            waiting.drop_first(key_hash)
+            if not again.entry:
                 sub.lose(offset)
                 continue
-            if key_hash in self.nacked:
+            if self.nacked and key_hash in self.nacked:
                 self.holding[key_hash] = offset
-            charged += self.give(consumer, offset, key_hash, self.again.entry, self.again.count)
+            charged += self.give(consumer, offset, key_hash, again.entry, again.count)
         if charged:
             sub.sent(consumer, charged)
 
@@ -374,17 +375,16 @@ class KeyShared(PendingDispatcher):
 
     def _serve_new(self) -> None:
         """Read on and send each entry to its key's owner, or let it wait."""
+        source, waiting, acks = self.source, self.waiting_keys, self.subscription.acks
         end = self.subscription.topic.tail.end
-        limit = self._look_ahead()
-        waiting = self.waiting_keys
-        ready = self.any_ready()
+        limit, ready = self._look_ahead(), self.any_ready()
         while self.read_next < end and waiting.count < limit and ready and not self.blocked:
             offset = self.read_next
-            if self.subscription.acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):
+            if acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):
                 self.read_next = offset + 1
-            elif self.source.load(offset, end - offset):
+            elif source.load(offset, end - offset):
                 self.read_next = offset + 1
-                target = self._route(offset, self.source.entry)
+                target = self._route(offset, source.entry)
                 ready = target is None or target.ready() or self.any_ready()
             else:
                 return
@@ -398,7 +398,7 @@ class KeyShared(PendingDispatcher):
         target = self.owner(slot)
         if target is None or not target.ready():
             return None
-        if self.ordered and (key_hash in self.waiting_keys.keys or key_hash in self.nacked):
+        if self.ordered and (key_hash in self.waiting_keys.keys or (self.nacked and key_hash in self.nacked)):
             return None
         return None if self.drains.active and self.drains.blocks(key_hash, slot) else target
 
