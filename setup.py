@@ -25,6 +25,7 @@ MODULES = (
     "src/magnetar/wire/hot.py",
     "src/magnetar/wire/metadata.py",
     "src/magnetar/wire/replies.py",
+    "src/magnetar/wire/stickykey.py",
     "src/magnetar/wire/varint.py",
     "src/magnetar/core/ackset.py",
     "src/magnetar/core/broker.py",
@@ -34,7 +35,10 @@ MODULES = (
     "src/magnetar/core/entryinfo.py",
     "src/magnetar/core/failover.py",
     "src/magnetar/core/ledgers.py",
+    "src/magnetar/core/options.py",
+    "src/magnetar/core/producer.py",
     "src/magnetar/core/replay.py",
+    "src/magnetar/core/sending.py",
     "src/magnetar/core/session.py",
     "src/magnetar/core/source.py",
     "src/magnetar/core/subscription.py",
@@ -52,6 +56,7 @@ MODULES = (
     "src/magnetar/core/selector/ring.py",
     "src/magnetar/core/selector/split.py",
     "src/magnetar/core/selector/sticky.py",
+    "src/magnetar/log/files/records.py",
 )
 """Fully typed, without I/O, and where the time goes. Those that do not exist are left out."""
 

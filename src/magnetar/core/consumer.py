@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.core.dispatch.waiting import Line
 from magnetar.wire.replies import MessageHeads, message_head
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "mask_words", "pending_count", "pending_hash", "pending_word", "words_mask"]
 
-_COUNT_BITS = 24
-_COUNT = (1 << _COUNT_BITS) - 1
+_COUNT_BITS: Final = 24
+_COUNT: Final = (1 << 24) - 1
 
 _WORD = (1 << 64) - 1
 

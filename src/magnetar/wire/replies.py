@@ -11,7 +11,16 @@ from typing import Final
 from magnetar.wire.errors import WireError
 from magnetar.wire.varint import write_varint
 
-__all__ = ["PING_FRAME", "PONG_FRAME", "MessageHeads", "ack_response", "message_head", "send_error", "send_receipt"]
+__all__ = [
+    "PING_FRAME",
+    "PONG_FRAME",
+    "MessageHeads",
+    "ack_response",
+    "message_head",
+    "send_error",
+    "send_receipt",
+    "send_receipts",
+]
 
 PING_FRAME: Final = b"\x00\x00\x00\x09\x00\x00\x00\x05\x08\x12\x92\x01\x00"
 PONG_FRAME: Final = b"\x00\x00\x00\x09\x00\x00\x00\x05\x08\x13\x9a\x01\x00"
@@ -59,6 +68,34 @@ def send_receipt(producer_id: int, sequence_id: int, highest_sequence_id: int, l
     front = _RECEIPT_FRONTS[4 + len(producer) + len(sequence) + place_size + len(highest)]
     place = _RECEIPT_PLACES[place_size]
     return b"".join([front, producer, b"\x10", sequence, place, in_ledger, b"\x10", number, highest])
+
+
+def send_receipts(
+    producer_id: int, sequence_ids: list[int], highest_sequence_ids: list[int], ledger: int, entry: int
+) -> bytes:
+    """Frame the receipts of one producer for entries that follow each other, the first of which is ``entry``."""
+    producer, in_ledger = write_varint(producer_id), write_varint(ledger)
+    parts: list[bytes] = []
+    lead = middle = b""
+    sizes = last_sizes = 0
+    for k in range(len(sequence_ids)):
+        sequence, number = write_varint(sequence_ids[k]), write_varint(entry + k)
+        highest = highest_sequence_ids[k]
+        if highest:
+            parts.append(send_receipt(producer_id, sequence_ids[k], highest, ledger, entry + k))
+            continue
+        sizes = len(sequence) << 8 | len(number)
+        if sizes != last_sizes:
+            last_sizes = sizes
+            place_size = 2 + len(in_ledger) + len(number)
+            front = _RECEIPT_FRONTS[4 + len(producer) + len(sequence) + place_size]
+            lead = b"".join([front, producer, b"\x10"])
+            middle = b"".join([_RECEIPT_PLACES[place_size], in_ledger, b"\x10"])
+        parts.append(lead)
+        parts.append(sequence)
+        parts.append(middle)
+        parts.append(number)
+    return b"".join(parts)
 
 
 def send_error(producer_id: int, sequence_id: int, code: int, message: str) -> bytes:

@@ -196,6 +196,15 @@ def test_prepared_heads_are_the_same_heads(
         assert heads.head(ledger, entry, size) == expected
 
 
+@given(U64, U64, st.integers(0, (1 << 64) - 9), st.lists(st.tuples(U64, st.just(0) | U64), max_size=8))
+def test_receipts_at_once_are_the_same_receipts(
+    producer_id: int, ledger: int, entry: int, sent: list[tuple[int, int]]
+) -> None:
+    at_once = hot.send_receipts(producer_id, [one for one, _ in sent], [top for _, top in sent], ledger, entry)
+    single = [hot.send_receipt(producer_id, one, top, ledger, entry + k) for k, (one, top) in enumerate(sent)]
+    assert at_once == b"".join(single)
+
+
 @given(st.data(), messages(pb.MessageMetadata, depth=1))
 def test_metadata(data: st.DataObject, message: pb.MessageMetadata) -> None:
     wire = data.draw(shuffled(message))

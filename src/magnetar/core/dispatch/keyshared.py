@@ -18,7 +18,7 @@ negative acknowledgement gives out one entry at a time, lowest first, until ever
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.core.consumer import pending_count, pending_hash
 from magnetar.core.dispatch.base import Dispatcher
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyShared"]
 
-_REPLAY_READ = 64
-_IDLE = -1
+_REPLAY_READ: Final = 64
+_IDLE: Final = -1
 LEASE_CHECKS = 4
 """A drain lease is looked at this many times in its length."""
 
