@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["Options"]
+__all__ = ["FRAME_PADDING_BYTES", "Options"]
+
+FRAME_PADDING_BYTES = 10_240
+"""How much larger than the largest message a frame may be."""
 
 
 class Options:
@@ -57,6 +60,8 @@ class Options:
         self.ring_points: int = 100
         self.key_shared_ring: bool = True
         """Whether Key_Shared uses the consistent hash ring; else the widest-range split."""
+        self.key_shared_classic: bool = False
+        """Whether new dispatchers of Key_Shared follow the older rule of recently joined consumers."""
         self.key_shared_unblocking_ms: int = 10
         self.key_shared_nack_order: bool = False
         self.key_shared_drain_lease_ms: int = 0

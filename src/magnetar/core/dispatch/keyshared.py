@@ -23,13 +23,10 @@ from typing import TYPE_CHECKING, Final
 from magnetar.core.consumer import pending_count, pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
-from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Line, Waiting
-from magnetar.core.entryinfo import COUNT
-from magnetar.core.selector.ring import Ring
-from magnetar.core.selector.split import WidestSplit
-from magnetar.core.selector.sticky import StickyRanges
+from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
 from magnetar.wire.metadata import sticky_key
@@ -46,22 +43,11 @@ LEASE_CHECKS = 4
 """A drain lease is looked at this many times in its length."""
 
 
-class KeyShared(PendingDispatcher):
+class KeyShared(KeyedDispatcher):
     """The dispatcher of Key_Shared subscriptions."""
 
-    kind = "Key_Shared"
-
     def __init__(self, subscription: Subscription) -> None:
-        super().__init__(subscription)
-        options = subscription.topic.broker.options
-        self.selector: Ring | WidestSplit | StickyRanges
-        if subscription.sticky:
-            self.selector = StickyRanges()
-        elif options.key_shared_ring:
-            self.selector = Ring(options.ring_points)
-        else:
-            self.selector = WidestSplit()
-        self.ordered: bool = not subscription.out_of_order
+        super().__init__(subscription, RING_SLOTS)
         self.drains: Drains = Drains()
         self.waiting_keys: Waiting = Waiting()
         self.skim: Skim | None = None
@@ -94,7 +80,8 @@ class KeyShared(PendingDispatcher):
         self.subscription.topic.broker.wake(self.subscription)
 
     def _clear(self) -> None:
-        self.drains = self.drains.begin()
+        before, self.drains = self.drains, self.drains.begin()
+        self.drains.cleared_total += before.active
         self.waiting_keys.clear()
         self.owners.clear()
         self.freed.clear()
@@ -139,17 +126,17 @@ class KeyShared(PendingDispatcher):
                     fresh.add(key_hash, slot, now, before)
         if fresh.keys_left_out:
             fresh.coarsen({key_hash: slot_of(key_hash) for key_hash in fresh.keys})
+        fresh.cleared_total += before.ended(fresh)
         self.drains = fresh
-        if fresh.active and self.lease_timer is None:
-            self._watch_lease()
+        self._watch_lease()
 
     # -- drains end --------------------------------------------------------------------------------------------------
 
     def released(self, offset: int, key_hash: int, consumer: Consumer) -> None:
         if self.nacked and self.holding.get(key_hash, _IDLE) == offset:
             self.holding[key_hash] = _IDLE
-        if not self.drains.active:
-            return
+        if not self.drains.active or consumer.closed:
+            return  # drains are counted anew when a consumer has left
         slot = self.selector.slot_of(key_hash)
         if self.owner(slot) is consumer:
             return
@@ -191,13 +178,18 @@ class KeyShared(PendingDispatcher):
 
     def _watch_lease(self) -> None:
         """With a drain lease: look at the drains a few times while it runs."""
+        broker = self.subscription.topic.broker
+        lease = broker.options.key_shared_drain_lease_ms
+        if lease > 0 and self.lease_timer is None and self.drains.active:
+            self.lease_timer = broker.timers.at(broker.now_ms + max(lease // LEASE_CHECKS, 1), self._check_lease)
+
+    def _check_lease(self) -> None:
         self.lease_timer = None
         broker = self.subscription.topic.broker
         lease = broker.options.key_shared_drain_lease_ms
-        if lease <= 0 or not self.drains.active or self.subscription.deleted:
-            return
-        self._end_leases(broker.now_ms - lease)
-        self.lease_timer = broker.timers.at(broker.now_ms + max(lease // LEASE_CHECKS, 1), self._watch_lease)
+        if lease > 0 and not self.subscription.deleted:
+            self._end_leases(broker.now_ms - lease)
+            self._watch_lease()
 
     def _end_leases(self, before_ms: int) -> None:
         """Disconnect whoever holds since before the given time what others wait for, and acknowledged nothing since."""
@@ -208,11 +200,15 @@ class KeyShared(PendingDispatcher):
                 key_hash = pending_hash(word)
                 slot = self.selector.slot_of(key_hash)
                 since = self.drains.since_ms(slot)
-                waited_for = 0 < since <= before_ms and key_hash in self.waiting_keys.keys
-                if waited_for and self.owner(slot) is not consumer:
+                if not 0 < since <= before_ms or self.owner(slot) is consumer:
+                    continue
+                if key_hash in self.waiting_keys.keys or (self.drains.is_coarse(slot) and self._slot_waits(slot)):
                     self.leased_out += 1
                     consumer.session.drop_consumer(consumer)
                     break
+
+    def _slot_waits(self, slot: int) -> bool:
+        return any(self.selector.slot_of(key_hash) == slot for key_hash in self.waiting_keys.keys)
 
     def drained_by(self, consumer: Consumer) -> dict[int, int]:
         """The slots that the consumer holds for others, with its unacknowledged messages in each."""
@@ -235,7 +231,8 @@ class KeyShared(PendingDispatcher):
         target = self.owner(slot)
         if target is None or self.drains.blocks(key_hash, slot) or self.holding.get(key_hash, _IDLE) != _IDLE:
             return
-        for offset in self.waiting_keys.keys[key_hash]:
+        waiting = self.waiting_keys.keys[key_hash]
+        for offset in waiting[:1] if key_hash in self.nacked else waiting:
             target.line.add(offset, key_hash)
 
     def _wait(self, offset: int, key_hash: int) -> None:
@@ -245,6 +242,7 @@ class KeyShared(PendingDispatcher):
         target = self.owner(slot)
         if self.drains.blocks(key_hash, slot):
             self.drains.note_blocked(slot)
+            self._watch_lease()
         elif target is not None:
             target.line.add(offset, key_hash)
 
@@ -265,9 +263,10 @@ class KeyShared(PendingDispatcher):
         for key_hash in list(self.nacked):
             for offset in [o for o in self.nacked[key_hash] if o < floor]:
                 self._done(offset, key_hash)
-        held = [offset for consumer in self.subscription.consumers for offset in consumer.pending if offset < floor]
-        for offset in [o for o in self.redelivered if o < floor and o not in held]:
-            del self.redelivered[offset]
+        consumers = self.subscription.consumers
+        for offset in [o for o in self.redelivered if o < floor]:
+            if not any(offset in consumer.pending for consumer in consumers):
+                del self.redelivered[offset]
 
     def reset(self) -> None:
         super().reset()
@@ -291,7 +290,10 @@ class KeyShared(PendingDispatcher):
                 self._queue_key(key_hash)
 
     def settle(self, consumer: Consumer, offset: int) -> None:
-        key_hash = pending_hash(consumer.pending.get(offset, 0)) if self.nacked else 0
+        key_hash = 0
+        if self.nacked:
+            holder = consumer if offset in consumer.pending else self.holder(offset)
+            key_hash = pending_hash(holder.pending[offset]) if holder is not None else 0
         super().settle(consumer, offset)
         if self.nacked:
             self._done(offset, key_hash)
@@ -307,7 +309,8 @@ class KeyShared(PendingDispatcher):
             del self.nacked[key_hash]
             del self.holding[key_hash]
         if key_hash in self.waiting_keys.keys:
-            self._free(key_hash)
+            self._queue_key(key_hash)
+            self.subscription.topic.broker.wake(self.subscription)
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
@@ -348,36 +351,11 @@ class KeyShared(PendingDispatcher):
         if charged:
             sub.sent(consumer, charged)
 
-    def give(self, consumer: Consumer, offset: int, key_hash: int, entry: bytes, count: int) -> int:
-        """Send an entry and charge it; how many messages that were."""
-        sub = self.subscription
-        topic = sub.topic
-        ledger, number = topic.ledgers.position(offset)
-        redeliveries = self.redelivered.get(offset, 0) if self.redelivered else 0
-        count = consumer.send(
-            ledger, number, entry, count & COUNT, sub.acks.part(offset), redeliveries, topic.name.partition
-        )
-        self.charge(consumer, offset, key_hash, count)
-        return count
-
-    def _look_ahead(self) -> int:
-        """How many entries may wait before reading on stops."""
-        options = self.subscription.topic.broker.options
-        limit = options.look_ahead_per_subscription
-        if options.look_ahead_per_consumer > 0:
-            by_consumer = options.look_ahead_per_consumer * len(self.subscription.consumers)
-            limit = min(limit, by_consumer) if limit > 0 else by_consumer
-        return limit if limit > 0 else 1 << 30
-
-    def any_ready(self) -> bool:
-        """Whether some consumer could be sent something."""
-        return any(consumer.ready() for consumer in self.subscription.consumers)
-
     def _serve_new(self) -> None:
         """Read on and send each entry to its key's owner, or let it wait."""
         source, waiting, acks = self.source, self.waiting_keys, self.subscription.acks
         end = self.subscription.topic.tail.end
-        limit, ready = self._look_ahead(), self.any_ready()
+        limit, ready = self.look_ahead(), self.any_ready()
         while self.read_next < end and waiting.count < limit and ready and not self.blocked:
             offset = self.read_next
             if acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.creating import with_topic
-from magnetar.core.dispatch.choose import KINDS
+from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -63,8 +63,6 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
 def _check(broker: Broker, message: pb.CommandSubscribe) -> None:
     """What can be refused before the topic is looked at."""
     kind = KINDS[message.subType]
-    if kind not in broker.options.subscription_types:
-        raise NotAllowed(f"subscription type {kind} is not enabled here (subscriptionTypesEnabled)")
     if not message.subscription.strip():
         raise NotAllowed("a subscription needs a name")
     if message.read_compacted and kind not in ("Exclusive", "Failover"):
@@ -87,9 +85,12 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
     del session.opening[-1 - message.consumer_id]
     sub: Subscription | None = None
     try:
+        kind = KINDS[message.subType]
+        if kind not in topic.policies.subscription_types:
+            raise NotAllowed(f"subscription type {kind} is not enabled here (subscriptionTypesEnabled)")
         sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
-        _limits(broker, topic, sub)
+        _limits(topic, sub)
         consumer = _make(broker, session, message, sub)
         sub.join(consumer)
     except MagnetarError as error:
@@ -153,7 +154,7 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
             sub.acks.parts[offset] = left
         topic.subscriptions[sub.name] = sub
         return sub
-    if not broker.options.auto_create_subscriptions:
+    if not topic.policies.auto_create_subscriptions:
         raise SubscriptionNotFound(f"subscription {message.subscription} does not exist, and creation by use is off")
     earliest = message.initialPosition == _EARLIEST_POSITION
     sub = create_cursor(topic, message.subscription, topic.first_offset if earliest else topic.tail.end)
@@ -183,7 +184,7 @@ def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe)
     sticky = message.subType == _KEY_SHARED and meta.keySharedMode == _STICKY
     out_of_order = message.subType == _KEY_SHARED and meta.allowOutOfOrderDelivery
     if not sub.consumers:
-        if sub.dispatcher is None or (sub.kind, sub.sticky, sub.out_of_order) != (kind, sticky, out_of_order):
+        if outdated(sub) or (sub.kind, sub.sticky, sub.out_of_order) != (kind, sticky, out_of_order):
             sub.use_kind(kind, sticky, out_of_order)
         return
     if kind == "Exclusive" and sub.kind == "Exclusive":
@@ -194,11 +195,11 @@ def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe)
         raise ConsumerBusy("Subscription has a different Key_Shared policy while consumers are connected")
 
 
-def _limits(broker: Broker, topic: Topic, sub: Subscription) -> None:
-    options = broker.options
-    if options.max_consumers_per_subscription and len(sub.consumers) >= options.max_consumers_per_subscription:
+def _limits(topic: Topic, sub: Subscription) -> None:
+    policies = topic.policies
+    if policies.max_consumers_per_subscription and len(sub.consumers) >= policies.max_consumers_per_subscription:
         raise ConsumerBusy(f"subscription {sub.name} has its consumers (maxConsumersPerSubscription)")
-    if options.max_consumers_per_topic and len(topic.consumers()) >= options.max_consumers_per_topic:
+    if policies.max_consumers and len(topic.consumers()) >= policies.max_consumers:
         raise ConsumerBusy(f"{topic.name} has its consumers (maxConsumersPerTopic)")
 
 
