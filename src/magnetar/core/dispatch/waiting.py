@@ -32,6 +32,9 @@ class Line:
         self._last: int = -1
         self._heap: list[int] = []
 
+    def __len__(self) -> int:
+        return len(self._new) - self._at + len(self._heap)
+
     def add(self, offset: int, key_hash: int) -> None:
         pair = offset << _HASH_BITS | key_hash
         if pair > self._last:
