@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import footprint, rates
+from bench import footprint, keyshared, rates
 from bench.arena import Arena, Row, say
 from bench.brokers import OURS, Broker, rival_command
 from bench.disk import in_memory, small_sync_ms
@@ -26,6 +26,8 @@ ROWS: dict[str, Measure] = {
     "consume": rates.consume,
     "both": rates.both,
     "key_shared": rates.key_shared,
+    "key_shared_cost": keyshared.cost,
+    "key_shared_joining": keyshared.joining,
     "publish_batch": rates.publish_batch,
     "consume_batch": rates.consume_batch,
     "growth_publish_topics": partial(rates.growth, operation="publish", what="topics"),

@@ -115,6 +115,8 @@ class Run:
     backlog: Load | None = None
     kind: str = ""
     topics: int = 1
+    held: int = 0
+    """Messages that are taken before the clock starts."""
     timeout_s: float | None = None
 
 
@@ -226,8 +228,8 @@ def _sample(run: Run, reply: Reply, broker_s: float | None) -> Sample:
     broker_us = broker_s / messages * 1e6 if broker_s is not None and messages else None
     load_us = reply.get("cpu_s", 0.0) / messages * 1e6 if messages else 0.0
     errors = list(reply["errors"])
-    if not errors and messages != run.messages:
-        errors.append(f"{messages} of {run.messages} messages")
+    if not errors and messages != run.messages - run.held:
+        errors.append(f"{messages} of {run.messages - run.held} messages")
     notes = list(reply.get("notes", []))
     return Sample(
         reply.get("rate", 0.0), messages, reply.get("seconds", 0.0), load_us, broker_us, errors, notes, reply["parts"]

@@ -28,7 +28,10 @@ _CHECKED = struct.Struct(">2sII")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one connection publishes: `messages` in entries of `batch`, spread over `producers`, from `first` on."""
+    """What one connection publishes: `messages` in entries of `batch`, spread over `producers`, from `first` on.
+
+    The first `hold` messages have a key each that no other message has.
+    """
 
     messages: int
     first: int = 0
@@ -37,6 +40,7 @@ class Load:
     producers: int = 1
     keys: int = 0
     name: str = "bench-0000"
+    hold: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what the fixed widths cannot hold."""
@@ -85,7 +89,7 @@ def prepare(load: Load) -> Prepared:
         sequence = wire.varint(FIRST_SEQUENCE + entry)
         producer = producers[entry % load.producers]
         index = load.first + entry * load.batch
-        key = wire.field(6, key_of(index % load.keys)) if load.keys else b""
+        key = wire.field(6, key_of(key_number(index, load.keys, load.hold))) if load.keys else b""
         inner = b"".join((head, sequence, after, key, after_batch, body.at(index)))
         checked = _CHECKED.pack(wire.CHECKSUM_MAGIC, crc32c(metadata_size + inner), metadata_bytes)
         out += (prefix, producer, b"\x10", sequence, tail_of_send, checked, inner)
@@ -94,6 +98,11 @@ def prepare(load: Load) -> Prepared:
     stride = len(prefix) + 6 + len(tail_of_send) + 10 + metadata_bytes + payload_bytes
     assert len(data) == stride * load.entries
     return Prepared(memoryview(data), stride, bytes(receipts))
+
+
+def key_number(index: int, keys: int, hold: int = 0) -> int:
+    """Return which key the message with this index has."""
+    return index if index < hold else hold + index % keys
 
 
 def key_of(number: int) -> str:

@@ -12,7 +12,8 @@ import sys
 import time
 
 from bench import wire
-from bench.consume import ConsumePlan, run_consume
+from bench.consume import run_consume
+from bench.consumers import ConsumePlan
 from bench.gate import Report, write_line
 from bench.latency import LatencyPlan, run_latency
 from bench.publish import PublishPlan, numbered, run_publish
@@ -35,6 +36,9 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--topics", type=int, default=1)
     out.add_argument("--connections", type=int, default=1)
     out.add_argument("--keys", type=int, default=0, help="distinct keys; 0 sends none")
+    out.add_argument(
+        "--hold", type=int, default=0, help="first messages, each of a key of its own, that one consumer holds"
+    )
     out.add_argument("--subscription", default="bench")
     out.add_argument("--type", dest="kind", choices=tuple(wire.SUBSCRIPTION_TYPES), default="shared")
     out.add_argument("--queue", type=int, default=5000, help="messages a consumer may hold unread")
@@ -87,6 +91,7 @@ def publish_plan(options: argparse.Namespace) -> PublishPlan:
         topics=options.topics,
         connections=options.connections,
         keys=options.keys,
+        hold=options.hold,
         timeout_s=options.timeout,
         gate=options.gate,
     )
@@ -105,6 +110,7 @@ def consume_plan(options: argparse.Namespace) -> ConsumePlan:
         topics=options.topics,
         connections=options.connections,
         keys=options.keys if options.kind == "key_shared" else 0,
+        hold=options.hold,
         timeout_s=options.timeout,
         gate=options.gate,
         verify_acks=not options.no_verify_acks,

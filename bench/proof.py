@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bench import wire
-from bench.frames import FIRST_SEQUENCE
+from bench.frames import FIRST_SEQUENCE, key_number
 from bench.scan import TAPE_BYTES
 
 
@@ -74,7 +74,7 @@ def indexes(tape: bytes, batch: int) -> list[int]:
     return numbers.tolist() if batch == 1 else [number // batch for number in numbers]
 
 
-def check_deliveries(tapes: list[bytes], expected: int, batch: int, keys: int = 0) -> Received:
+def check_deliveries(tapes: list[bytes], expected: int, batch: int, keys: int = 0, hold: int = 0) -> Received:
     """Judge the tapes of all consumers of one load of `expected` entries; `keys` asks for the order within keys."""
     seen = bytearray(expected)
     unknown = twice = disordered = 0
@@ -91,7 +91,7 @@ def check_deliveries(tapes: list[bytes], expected: int, batch: int, keys: int = 
             twice += seen[number]
             seen[number] = 1
             if keys:
-                key = number % keys
+                key = key_number(number, keys, hold)
                 disordered += last.get(key, -1) >= number
                 last[key] = number
                 if owner.setdefault(key, consumer) != consumer:

@@ -40,6 +40,7 @@ class PublishPlan:
     topics: int = 1
     connections: int = 1
     keys: int = 0
+    hold: int = 0
     timeout_s: float = 60.0
     gate: bool = False
 
@@ -166,7 +167,7 @@ def _open(plan: PublishPlan) -> list[Publisher]:
     publishers = []
     for number in range(plan.connections):
         name = f"bench-{number:04d}"
-        load = Load(each, number * each, plan.size, plan.batch, plan.topics, plan.keys, name)
+        load = Load(each, number * each, plan.size, plan.batch, plan.topics, plan.keys, name, plan.hold)
         prepared = prepare(load)
         session = Session(plan.address, plan.timeout_s)
         for producer, topic in enumerate(plan.topic_names(), 1):

@@ -12,12 +12,13 @@ replay deltas over a value that has them already.
 from __future__ import annotations
 
 import struct
+from typing import Final
 
 __all__ = ["AckSet", "delta_floor", "delta_offsets", "delta_parts"]
 
-_BITS = 256
-_SHIFT = 8
-_LOW = _BITS - 1
+_BITS: Final = 256
+_SHIFT: Final = 8
+_LOW: Final = 255
 _HEAD = struct.Struct("<QII")
 _BLOCK = struct.Struct("<Q32s")
 _PART = struct.Struct("<QI")

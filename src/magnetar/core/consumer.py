@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from magnetar.wire.replies import message_head
+from magnetar.core.dispatch.waiting import Line
+from magnetar.wire.replies import MessageHeads, message_head
 
 if TYPE_CHECKING:
     from magnetar.core.session import Session
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "mask_words", "pending_count", "pending_hash", "pending_word", "words_mask"]
 
-_COUNT_BITS = 24
-_COUNT = (1 << _COUNT_BITS) - 1
+_COUNT_BITS: Final = 24
+_COUNT: Final = (1 << 24) - 1
 
 _WORD = (1 << 64) - 1
 
@@ -43,11 +44,12 @@ class Consumer:
         self.subscription: Subscription = subscription
         self.priority: int = 0
         self.epoch: int = -1
+        self.heads: MessageHeads = MessageHeads(consumer_id, subscription.topic.name.partition, -1)
         self.permits: int = 0
         self.unacked: int = 0
         self.pending: dict[int, int] = {}
-        self.queue: list[tuple[int, int]] = []
-        """Key_Shared: a heap of (offset, key hash) that wait for this consumer's permits."""
+        self.line: Line = Line()
+        """Key_Shared: what waits for this consumer's permits."""
         self.drained_total: int = 0
         """Key_Shared: slots that this consumer held for another and has released."""
         self.blocked: bool = False
@@ -74,13 +76,20 @@ class Consumer:
         self, ledger: int, number: int, entry: bytes, count: int, left: int, redeliveries: int, partition: int
     ) -> int:
         """Put the entry on the wire; ``left`` is the mask of a partly acknowledged batch or -1. Messages charged."""
-        ack_set: list[int] | None = None
-        if left >= 0:
-            count = left.bit_count()
-            ack_set = mask_words(left)
         session = self.session
         size = len(entry)
-        session.out.append(message_head(self.id, ledger, number, partition, redeliveries, ack_set, self.epoch, size))
+        if left < 0 and not redeliveries:
+            heads = self.heads
+            if heads.epoch != self.epoch:
+                heads = self.heads = MessageHeads(self.id, partition, self.epoch)
+            head = heads.head(ledger, number, size)
+        else:
+            ack_set: list[int] | None = None
+            if left >= 0:
+                count = left.bit_count()
+                ack_set = mask_words(left)
+            head = message_head(self.id, ledger, number, partition, redeliveries, ack_set, self.epoch, size)
+        session.out.append(head)
         session.out.append(entry)
         session.wrote(size)
         self.permits -= count

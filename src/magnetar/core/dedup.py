@@ -17,7 +17,7 @@ from magnetar.wire.replies import send_error, send_receipt
 
 if TYPE_CHECKING:
     from magnetar.core.commit import Run
-    from magnetar.core.session import SendBatch
+    from magnetar.core.sending import SendBatch
 
 __all__ = ["DUPLICATE", "FRESH", "STATE_KEY", "UNKNOWN", "Dedup"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from magnetar.core.sending import SendBatch
     from magnetar.core.session import Session
     from magnetar.core.topic import Topic
 
@@ -35,5 +36,7 @@ class Producer:
         self.bytes_in: int = 0
         self.entries_in: int = 0
         self.chunks_in: int = 0
+        self.batch: SendBatch | None = None
+        """What was received of it in the read at hand."""
         self.pending: int = 0
         """Entries handed to the log and not answered yet."""

@@ -1,8 +1,8 @@
 """One connection as the core sees it: bytes in, frames out, and the producers and consumers that live on it.
 
 ``receive`` is the hot loop. It takes all the bytes that have arrived and handles every whole frame among them in one
-pass: consecutive SENDs of one producer become one batch for its topic, plain acknowledgements go straight to the
-subscription, everything else goes through the table of requests. What is to be written collects in ``out``, and the
+pass: the SENDs of each producer become one batch for its topic (``sending.py``), plain acknowledgements go straight to
+the subscription, everything else goes through the table of requests. What is to be written collects in ``out``, and the
 shell writes it once at the end of the turn.
 
 The first command must be CONNECT, and until it was answered nothing else is accepted. A frame that cannot be read
@@ -12,12 +12,13 @@ closes the connection with a reason, because after it nothing that follows can b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.core.entryinfo import CHUNK, COUNT
 from magnetar.core.liveness import heard
 from magnetar.core.options import FRAME_PADDING_BYTES
 from magnetar.core.requests.notices import close_consumer, close_producer
+from magnetar.core.sending import SendBatch, Sending
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, UNSOLICITED_REQUEST_ID, encode, pb
@@ -35,25 +36,22 @@ if TYPE_CHECKING:
     from magnetar.core.producer import Producer
     from magnetar.wire.hot import Ack
 
-__all__ = ["SendBatch", "Session"]
+__all__ = ["Session"]
 
-_CONNECT, _SEND, _ACK, _FLOW, _PING, _PONG, _REDELIVER = 2, 6, 10, 11, 18, 19, 20
+
+_CONNECT: Final = 2
+_SEND: Final = 6
+_ACK: Final = 10
+_FLOW: Final = 11
+_PING: Final = 18
+_PONG: Final = 19
+_REDELIVER: Final = 20
 _CHECKSUM_ERROR, _NOT_ALLOWED = 9, 22
-_FLAG_CHUNK, _FLAG_TXN = 1, 4
-_FRAME_COST = 40
+_FLAG_CHUNK: Final = 1
+_FLAG_TXN: Final = 4
+_FRAME_COST: Final = 40
 RETIRED_SWEEP = 100
 """With so many closed producer ids in mind it is time to forget the older ones."""
-
-
-class SendBatch:
-    """Consecutive SENDs of one producer."""
-
-    def __init__(self) -> None:
-        self.entries: list[bytes] = []
-        self.counts: list[int] = []
-        self.sequences: list[int] = []
-        self.highest: list[int] = []
-        self.size_bytes: int = 0
 
 
 class Session:
@@ -183,7 +181,7 @@ class Session:
         at = 0
         limit = self.entry_limit
         producer: Producer | None = None
-        batch = SendBatch()
+        sending, batch = Sending(), SendBatch()
         try:
             while True:
                 command, payload, after = next_frame(data, at, end, limit)
@@ -196,20 +194,18 @@ class Session:
                 if kind == _SEND and self.connected:
                     ident, sequence, count, highest, flags = decode_send(data, start, stop)
                     if producer is None or producer.id != ident:
-                        if producer is not None:
-                            producer.topic.publish(producer, batch)
-                            batch = SendBatch()
                         producer = self.producers.get(ident)
                         if producer is None:
                             self._unknown_producer(ident)
                             if self.closing:
                                 return end
                             continue
+                        batch = sending.batch(producer)
                     entry = data[payload:after]
                     problem = self._problem(producer, entry, flags)
                     if problem:
-                        producer.topic.publish(producer, batch)
-                        batch = SendBatch()
+                        sending.flush()
+                        batch = sending.batch(producer)
                         self._refuse_send(producer, max(sequence, highest), problem, flags)
                         continue
                     batch.entries.append(entry)
@@ -219,16 +215,14 @@ class Session:
                     batch.highest.append(highest)
                     batch.size_bytes += after - payload
                     continue
-                if producer is not None:
-                    producer.topic.publish(producer, batch)
+                if sending.open:
+                    sending.flush()
                     producer = None
-                    batch = SendBatch()
                 self._command(kind, data, start, stop)
                 if self.closing:
                     return end
         finally:
-            if producer is not None and batch.entries:
-                producer.topic.publish(producer, batch)
+            sending.flush()
 
     def _command(self, kind: int, data: bytes, start: int, stop: int) -> None:
         """Anything but SEND."""

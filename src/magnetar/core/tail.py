@@ -8,10 +8,11 @@ left reads it from the log.
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 __all__ = ["ENTRY_OVERHEAD_BYTES", "Tail", "TailBudget"]
 
-ENTRY_OVERHEAD_BYTES = 60
+ENTRY_OVERHEAD_BYTES: Final = 60
 """What one cached entry costs besides its bytes: object header, list slot, its count."""
 
 _COMPACT_AT = 4096

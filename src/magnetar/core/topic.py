@@ -22,13 +22,13 @@ from magnetar.core.policies.effective import TopicPolicies
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream, Trim
-from magnetar.wire.replies import send_error, send_receipt
+from magnetar.wire.replies import send_error, send_receipts
 
 if TYPE_CHECKING:
     from magnetar.core.broker import Broker
     from magnetar.core.consumer import Consumer
     from magnetar.core.producer import Producer
-    from magnetar.core.session import SendBatch
+    from magnetar.core.sending import SendBatch
 
 __all__ = ["FACTS_KEY", "LEDGERS_KEY", "Topic"]
 
@@ -55,6 +55,7 @@ class Topic:
         self.producers: dict[str, Producer] = {}
         self.waiting: list[Producer] = []
         self.exclusive: Producer | None = None
+        self.sending: Producer | None = None
         self.epoch: int = -1
         self.terminated: bool = False
         self.deleted: bool = False
@@ -230,11 +231,7 @@ class Topic:
         session.pending -= count
         if producer.closed or session.closed:
             return
-        out, ident, ledger, number = session.out, producer.id, run.ledger, run.number
-        sequences, highest = run.sequences, run.highest
-        for k in range(count):
-            out.append(send_receipt(ident, sequences[k], highest[k], ledger, number + k))
-        session.wrote(count)
+        session.push(send_receipts(producer.id, run.sequences, run.highest, run.ledger, run.number))
 
     def void(self, runs: list[Run], error: Exception) -> None:
         """The runs, all that were pending here, will never be on disk."""

@@ -18,6 +18,7 @@ __all__ = ["checksum_ok", "metadata_bounds", "seal", "strip_broker_metadata", "s
 
 _CHECKSUM_MAGIC: Final = 0x01
 _BROKER_MAGIC: Final = 0x02
+_crc32c: Final = google_crc32c.value
 
 
 def _u32(buf: bytes, i: int) -> int:
@@ -88,12 +89,12 @@ def checksum_ok(entry: bytes) -> bool:
     if len(entry) < i + 6:
         raise WireError("the checksum is cut off")
     # The library takes whole bytes only. The slice costs less than anything that was tried to avoid it.
-    actual: int = google_crc32c.value(entry[i + 6 :])
+    actual: int = _crc32c(entry[i + 6 :])
     return actual == _u32(entry, i + 2)
 
 
 def seal(metadata: bytes, payload: bytes) -> bytes:
     """Build an entry with a checksum from serialized metadata and a payload."""
     rest = b"".join([len(metadata).to_bytes(4, "big"), metadata, payload])
-    checksum: int = google_crc32c.value(rest)
+    checksum: int = _crc32c(rest)
     return b"\x0e\x01" + checksum.to_bytes(4, "big") + rest

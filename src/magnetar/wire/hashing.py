@@ -9,16 +9,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import google_crc32c
-import mmh3
+from mmh3 import mmh3_32_uintdigest
 
 __all__ = ["murmur3", "slot", "topics_hash"]
+
+_digest: Final = mmh3_32_uintdigest
 
 
 def murmur3(key: bytes) -> int:
     """Hash a key as all Pulsar clients and brokers do: Murmur3 of 32 bits, seed 0, without the sign."""
-    return mmh3.mmh3_32_uintdigest(key, 0) & 0x7FFFFFFF
+    return _digest(key, 0) & 0x7FFFFFFF
 
 
 def slot(key_hash: int, range_size: int, range_start: int) -> int:

@@ -33,6 +33,7 @@ from magnetar.wire.replies import (
     message_head,
     send_error,
     send_receipt,
+    send_receipts,
 )
 from magnetar.wire.varint import check_bounds, int32, read_varint, rest_of_varint, skip_field, write_varint
 
@@ -60,6 +61,7 @@ __all__ = [
     "read_varint",
     "send_error",
     "send_receipt",
+    "send_receipts",
     "split",
     "write_varint",
 ]

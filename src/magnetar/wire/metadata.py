@@ -2,24 +2,22 @@
 
 A broker stores and delivers entries as they came. It needs a few fields of their metadata, and most of those only where
 a feature asks for them: so ``peek`` collects all that a broker may ask for, and the ``peek_`` functions and
-``sticky_key`` find one thing each and allocate nothing else. Properties and keys of encryption are stepped over.
+``sticky_key`` (in ``stickykey``) find one thing each and allocate nothing else. Properties and keys of encryption are
+stepped over.
 
 The decoders follow the rules that ``varint`` and ``hot`` describe.
 """
 
 from __future__ import annotations
 
-import binascii
 from typing import Final
 
 from magnetar.wire.entry import metadata_bounds
 from magnetar.wire.errors import WireError
-from magnetar.wire.varint import int32, int64, rest_of_varint, skip_field
+from magnetar.wire.stickykey import NONE_KEY, sticky_key
+from magnetar.wire.varint import int32, int64, rest_of_varint, short_tag, skip_field
 
 __all__ = ["NONE_KEY", "Metadata", "peek", "peek_count", "peek_publish_time", "sticky_key"]
-
-NONE_KEY: Final = b"NONE_KEY"
-"""The sticky key of an entry whose metadata cannot be understood."""
 
 _TAG_PRODUCER_NAME: Final = 1 << 3 | 2
 _TAG_SEQUENCE_ID: Final = 2 << 3
@@ -112,7 +110,7 @@ def peek(entry: bytes) -> Metadata:
             tag = entry[i]
             after = i + 1
             if tag < 8 or tag >= 128:
-                tag, after = _tag(entry, i)
+                tag, after = short_tag(entry, i)
             form = tag & 7
             if form == 0 and tag:
                 n = entry[after]
@@ -143,19 +141,6 @@ def peek(entry: bytes) -> Metadata:
     if not named or found.sequence_id < 0 or found.publish_time < 0:
         raise WireError("metadata lacks producer_name, sequence_id or publish_time")
     return found
-
-
-def _tag(buf: bytes, i: int) -> tuple[int, int]:
-    """Read a tag of one or two bytes; a longer one gives 0, which is no field that anything here looks for."""
-    tag = buf[i]
-    if tag < 8:
-        return 0, i
-    if tag < 128:
-        return tag, i + 1
-    high = buf[i + 1]
-    if high >= 128:
-        return 0, i
-    return tag & 0x7F | high << 7, i + 2
 
 
 def _take_number(found: Metadata, tag: int, n: int) -> None:
@@ -240,7 +225,7 @@ def _peek_number(entry: bytes, wanted: int, absent: int) -> int:
             tag = entry[i]
             after = i + 1
             if tag < 8 or tag >= 128:
-                tag, after = _tag(entry, i)
+                tag, after = short_tag(entry, i)
             form = tag & 7
             if tag == 0 or (form != 0 and form != 2):
                 i = skip_field(entry, i, end)
@@ -258,67 +243,3 @@ def _peek_number(entry: bytes, wanted: int, absent: int) -> int:
     if i != end:
         raise WireError("metadata is cut off")
     return result
-
-
-def sticky_key(entry: bytes) -> bytes:
-    """Find the key by which Key_Shared keeps messages together.
-
-    It is the ordering key; else the partition key, decoded where it is flagged as base64; else a text that is unique to
-    the message, ``producerName-sequenceId``. What cannot be understood shares ``NONE_KEY``.
-    """
-    try:
-        return _sticky_key(entry)
-    except (WireError, IndexError, binascii.Error):
-        return NONE_KEY
-
-
-def _sticky_key(entry: bytes) -> bytes:
-    i, end = metadata_bounds(entry)
-    ordering_start = -1
-    ordering_end = -1
-    key_start = -1
-    key_end = -1
-    name_start = -1
-    name_end = -1
-    sequence_id = -1
-    in_base64 = False
-    while i < end:
-        tag, after = _tag(entry, i)
-        form = tag & 7
-        if tag == 0 or (form != 0 and form != 2):
-            i = skip_field(entry, i, end)
-            continue
-        n = entry[after]
-        i = after + 1
-        if n >= 128:
-            n, i = rest_of_varint(entry, i, n)
-        if form == 2:
-            if tag == _TAG_PRODUCER_NAME:
-                name_start = i
-                name_end = i + n
-            elif tag == _TAG_PARTITION_KEY:
-                key_start = i
-                key_end = i + n
-            elif tag == _TAG_ORDERING_KEY:
-                ordering_start = i
-                ordering_end = i + n
-            i += n
-        elif tag == _TAG_SEQUENCE_ID:
-            sequence_id = n
-        elif tag == _TAG_PARTITION_KEY_B64:
-            in_base64 = n != 0
-    if i != end or name_start < 0 or sequence_id < 0:
-        return NONE_KEY
-    if ordering_start >= 0:
-        return entry[ordering_start:ordering_end]
-    if key_start >= 0:
-        key = entry[key_start:key_end]
-        return _from_base64(key) if in_base64 else key
-    return entry[name_start:name_end] + b"-%d" % int64(sequence_id)
-
-
-def _from_base64(text: bytes) -> bytes:
-    # Writers may leave the padding out, but may not get it wrong.
-    if b"=" not in text:
-        text += b"=" * (-len(text) % 4)
-    return binascii.a2b_base64(text, strict_mode=True)

@@ -11,12 +11,23 @@ from typing import Final
 from magnetar.wire.errors import WireError
 from magnetar.wire.varint import write_varint
 
-__all__ = ["PING_FRAME", "PONG_FRAME", "MessageHeads", "ack_response", "message_head", "send_error", "send_receipt"]
+__all__ = [
+    "PING_FRAME",
+    "PONG_FRAME",
+    "MessageHeads",
+    "ack_response",
+    "message_head",
+    "send_error",
+    "send_receipt",
+    "send_receipts",
+]
 
 PING_FRAME: Final = b"\x00\x00\x00\x09\x00\x00\x00\x05\x08\x12\x92\x01\x00"
 PONG_FRAME: Final = b"\x00\x00\x00\x09\x00\x00\x00\x05\x08\x13\x9a\x01\x00"
 
 _SIZE_MAX: Final = 0xFFFFFFFF
+_NEVER: Final = -(1 << 40)
+_MORE: Final[list[bytes]] = [bytes((n | 128,)) for n in range(128)]
 
 
 # A receipt, and a MESSAGE without an ack_set, is always shorter than 128 bytes, so that each size in it is one byte and
@@ -57,6 +68,34 @@ def send_receipt(producer_id: int, sequence_id: int, highest_sequence_id: int, l
     front = _RECEIPT_FRONTS[4 + len(producer) + len(sequence) + place_size + len(highest)]
     place = _RECEIPT_PLACES[place_size]
     return b"".join([front, producer, b"\x10", sequence, place, in_ledger, b"\x10", number, highest])
+
+
+def send_receipts(
+    producer_id: int, sequence_ids: list[int], highest_sequence_ids: list[int], ledger: int, entry: int
+) -> bytes:
+    """Frame the receipts of one producer for entries that follow each other, the first of which is ``entry``."""
+    producer, in_ledger = write_varint(producer_id), write_varint(ledger)
+    parts: list[bytes] = []
+    lead = middle = b""
+    sizes = last_sizes = 0
+    for k in range(len(sequence_ids)):
+        sequence, number = write_varint(sequence_ids[k]), write_varint(entry + k)
+        highest = highest_sequence_ids[k]
+        if highest:
+            parts.append(send_receipt(producer_id, sequence_ids[k], highest, ledger, entry + k))
+            continue
+        sizes = len(sequence) << 8 | len(number)
+        if sizes != last_sizes:
+            last_sizes = sizes
+            place_size = 2 + len(in_ledger) + len(number)
+            front = _RECEIPT_FRONTS[4 + len(producer) + len(sequence) + place_size]
+            lead = b"".join([front, producer, b"\x10"])
+            middle = b"".join([_RECEIPT_PLACES[place_size], in_ledger, b"\x10"])
+        parts.append(lead)
+        parts.append(sequence)
+        parts.append(middle)
+        parts.append(number)
+    return b"".join(parts)
 
 
 def send_error(producer_id: int, sequence_id: int, code: int, message: str) -> bytes:
@@ -122,41 +161,47 @@ class MessageHeads:
     >>> heads.head(1, 2, 100) == message_head(7, 1, 2, -1, 0, None, -1, 100)
     True
 
-    A first delivery needs nothing but the position: what stands before the entry id changes only with the ledger and
-    with the length of the entry id, what stands after it never.
+    A first delivery needs nothing but the position and the size of the entry. Entries come in ascending order, so of
+    the entry id only the lowest seven bits, which a varint has in front, differ from one head to the next.
     """
 
-    __slots__ = ("_back", "_consumer_id", "_entry_length", "_epoch", "_fixed", "_front", "_ledger", "_partition")
+    __slots__ = ("_back", "_consumer_id", "_front", "_high", "_lead", "_ledger", "_partition", "_size", "epoch")
 
     def __init__(self, consumer_id: int, partition: int, epoch: int) -> None:
         self._consumer_id: int = consumer_id
         self._partition: int = partition
-        self._epoch: int = epoch
+        self.epoch: int = epoch
         self._ledger: int = -1
-        self._entry_length: int = -1
+        self._high: int = _NEVER
+        self._size: int = -1
+        self._lead: bytes = b""
         self._front: bytes = b""
         self._back: bytes = b""
-        self._fixed: int = 0
 
     def head(self, ledger: int, entry: int, entry_size: int) -> bytes:
         """Write the head for a first delivery of a whole entry."""
-        number = write_varint(entry)
-        if ledger != self._ledger or len(number) != self._entry_length:
-            self._prepare(ledger, entry, len(number))
-        total = self._fixed + entry_size
-        if entry_size < 0 or total > _SIZE_MAX:
-            raise WireError(f"an entry of {entry_size} bytes does not fit into a frame")
-        return total.to_bytes(4, "big") + self._front + number + self._back
+        high = entry >> 7
+        if high != self._high or ledger != self._ledger:
+            if high <= 0:
+                return message_head(self._consumer_id, ledger, entry, self._partition, 0, None, self.epoch, entry_size)
+            self._prepare(ledger, entry)
+        if entry_size != self._size:
+            total = len(self._front) + 1 + len(self._back) + entry_size
+            if entry_size < 0 or total > _SIZE_MAX:
+                raise WireError(f"an entry of {entry_size} bytes does not fit into a frame")
+            self._size = entry_size
+            self._lead = total.to_bytes(4, "big") + self._front
+        return self._lead + _MORE[entry & 0x7F] + self._back
 
-    def _prepare(self, ledger: int, entry: int, entry_length: int) -> None:
-        whole = message_head(self._consumer_id, ledger, entry, self._partition, 0, None, self._epoch, 0)
-        back = b""
+    def _prepare(self, ledger: int, entry: int) -> None:
+        whole = message_head(self._consumer_id, ledger, entry, self._partition, 0, None, self.epoch, 0)
+        back = write_varint(entry >> 7)
         if self._partition >= 0:
             back += b"\x18" + write_varint(self._partition)
-        if self._epoch >= 0:
-            back += b"\x28" + write_varint(self._epoch)
+        if self.epoch >= 0:
+            back += b"\x28" + write_varint(self.epoch)
         self._ledger = ledger
-        self._entry_length = entry_length
+        self._high = entry >> 7
         self._back = back
-        self._front = whole[4 : len(whole) - len(back) - entry_length]
-        self._fixed = len(whole) - 4
+        self._front = whole[4 : len(whole) - len(back) - 1]
+        self._size = -1

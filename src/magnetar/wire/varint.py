@@ -18,7 +18,7 @@ from typing import Final
 
 from magnetar.wire.errors import WireError
 
-__all__ = ["check_bounds", "int32", "int64", "read_varint", "rest_of_varint", "skip_field", "write_varint"]
+__all__ = ["check_bounds", "int32", "int64", "read_varint", "rest_of_varint", "short_tag", "skip_field", "write_varint"]
 
 _TWO_TO_64: Final = 1 << 64
 _INT64_MIN: Final = -(1 << 63)
@@ -94,6 +94,19 @@ def int32(n: int) -> int:
 def int64(n: int) -> int:
     """Turn a varint into the signed 64-bit number it carries."""
     return n - _TWO_TO_64 if n >= 1 << 63 else n
+
+
+def short_tag(buf: bytes, i: int) -> tuple[int, int]:
+    """Read a tag of one or two bytes; a longer one gives 0, which is no field that anything here looks for."""
+    tag = buf[i]
+    if tag < 8:
+        return 0, i
+    if tag < 128:
+        return tag, i + 1
+    high = buf[i + 1]
+    if high >= 128:
+        return 0, i
+    return tag & 0x7F | high << 7, i + 2
 
 
 def skip_field(buf: bytes, i: int, end: int) -> int:

@@ -174,14 +174,35 @@ def test_message_head(
     assert next_frame(head, 0, len(head), len(head) + entry_size)[:2] in ((8, len(head)), (0, 0))
 
 
-@given(U64, I32, IDS, st.lists(st.tuples(U64, U64, st.integers(0, 1 << 24)), max_size=8))
+@given(
+    U64,
+    I32,
+    IDS,
+    st.integers(0, (1 << 64) - 1001),
+    st.lists(st.tuples(st.integers(1, 2), st.integers(0, 1000), st.integers(100, 101)), max_size=8),
+    st.lists(st.tuples(U64, U64, st.integers(0, 1 << 24)), max_size=4),
+)
 def test_prepared_heads_are_the_same_heads(
-    consumer_id: int, partition: int, epoch: int, entries: list[tuple[int, int, int]]
+    consumer_id: int,
+    partition: int,
+    epoch: int,
+    base: int,
+    near: list[tuple[int, int, int]],
+    far: list[tuple[int, int, int]],
 ) -> None:
     heads = hot.MessageHeads(consumer_id, partition, epoch)
-    for ledger, entry, size in entries:
+    for ledger, entry, size in [(ledger, base + step, size) for ledger, step, size in near] + far:
         expected = hot.message_head(consumer_id, ledger, entry, partition, 0, None, epoch, size)
         assert heads.head(ledger, entry, size) == expected
+
+
+@given(U64, U64, st.integers(0, (1 << 64) - 9), st.lists(st.tuples(U64, st.just(0) | U64), max_size=8))
+def test_receipts_at_once_are_the_same_receipts(
+    producer_id: int, ledger: int, entry: int, sent: list[tuple[int, int]]
+) -> None:
+    at_once = hot.send_receipts(producer_id, [one for one, _ in sent], [top for _, top in sent], ledger, entry)
+    single = [hot.send_receipt(producer_id, one, top, ledger, entry + k) for k, (one, top) in enumerate(sent)]
+    assert at_once == b"".join(single)
 
 
 @given(st.data(), messages(pb.MessageMetadata, depth=1))

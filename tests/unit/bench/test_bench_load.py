@@ -6,7 +6,8 @@ from typing import cast
 import pytest
 
 from bench import load
-from bench.consume import ConsumePlan, run_consume
+from bench.consume import run_consume
+from bench.consumers import ConsumePlan
 from bench.latency import LatencyPlan, run_latency
 from bench.publish import PublishPlan, run_publish
 from bench.runner import LoadProcess, together

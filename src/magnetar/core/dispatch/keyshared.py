@@ -18,15 +18,14 @@ negative acknowledgement gives out one entry at a time, lowest first, until ever
 
 from __future__ import annotations
 
-import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.core.consumer import pending_count, pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.skim import Skim
-from magnetar.core.dispatch.waiting import Waiting
+from magnetar.core.dispatch.waiting import Line, Waiting
 from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KeyShared"]
 
-_REPLAY_READ = 64
-_IDLE = -1
+_REPLAY_READ: Final = 64
+_IDLE: Final = -1
 LEASE_CHECKS = 4
 """A drain lease is looked at this many times in its length."""
 
@@ -52,7 +51,7 @@ class KeyShared(KeyedDispatcher):
         self.drains: Drains = Drains()
         self.waiting_keys: Waiting = Waiting()
         self.skim: Skim | None = None
-        self.owners: dict[int, Consumer | None] = {}
+        self.owners: dict[int, Consumer] = {}
         self.freed: dict[int, bool] = {}
         """Keys whose drain has ended and that are served with the next unblocking."""
         self.unblock_timer: Timer | None = None
@@ -93,10 +92,11 @@ class KeyShared(KeyedDispatcher):
 
     def owner(self, slot: int) -> Consumer | None:
         """Who the slot belongs to by the selector, drains aside."""
-        if slot in self.owners:
-            return self.owners[slot]
-        found = self.selector.select(slot)
-        self.owners[slot] = found
+        found = self.owners.get(slot)
+        if found is None:
+            found = self.selector.select(slot)
+            if found is not None:
+                self.owners[slot] = found
         return found
 
     def _reassign(self) -> None:
@@ -105,7 +105,7 @@ class KeyShared(KeyedDispatcher):
         if self.ordered:
             self._rebuild_drains()
         for consumer in self.subscription.consumers:
-            consumer.queue = []
+            consumer.line = Line()
         self.freed.clear()
         for key_hash in self.waiting_keys.keys:
             self._queue_key(key_hash)
@@ -233,7 +233,7 @@ class KeyShared(KeyedDispatcher):
             return
         waiting = self.waiting_keys.keys[key_hash]
         for offset in waiting[:1] if key_hash in self.nacked else waiting:
-            heapq.heappush(target.queue, (offset, key_hash))
+            target.line.add(offset, key_hash)
 
     def _wait(self, offset: int, key_hash: int) -> None:
         """The entry waits under its key."""
@@ -244,7 +244,7 @@ class KeyShared(KeyedDispatcher):
             self.drains.note_blocked(slot)
             self._watch_lease()
         elif target is not None:
-            heapq.heappush(target.queue, (offset, key_hash))
+            target.line.add(offset, key_hash)
 
     def requeue(self, offset: int, key_hash: int) -> None:
         if not self.subscription.acks.contains(offset):
@@ -318,51 +318,51 @@ class KeyShared(KeyedDispatcher):
         if self.blocked:
             return
         for consumer in list(self.subscription.consumers):
-            if consumer.queue:
-                self._serve_queue(consumer)
+            self._serve_line(consumer)
         self._serve_new()
 
-    def _serve_queue(self, consumer: Consumer) -> None:
+    def _serve_line(self, consumer: Consumer) -> None:
         """Send the consumer what waits for it, lowest offset first."""
         sub = self.subscription
-        queue, acks, waiting = consumer.queue, sub.acks, self.waiting_keys
+        line, acks, waiting, again = consumer.line, sub.acks, self.waiting_keys, self.again
         charged = 0
-        while queue and consumer.ready() and not self.blocked:
-            offset, key_hash = queue[0]
+        while consumer.ready() and not self.blocked:
+            offset, key_hash = line.first()
+            if offset < 0:
+                break
             stale = waiting.first(key_hash) != offset or self.holding.get(key_hash, _IDLE) != _IDLE
-            if stale or self.drains.blocks(key_hash, self.selector.slot_of(key_hash)):
-                heapq.heappop(queue)
+            if stale or (self.drains.active and self.drains.blocks(key_hash, self.selector.slot_of(key_hash))):
+                line.drop_first()
                 continue
             if acks.contains(offset):
-                waiting.remove(offset, key_hash)
+                waiting.drop_first(key_hash)
                 self._done(offset, key_hash)
                 continue
-            if not self.again.load(offset, _REPLAY_READ):
+            if not again.load(offset, _REPLAY_READ):
                 break
-            heapq.heappop(queue)
-            waiting.remove(offset, key_hash)
-            if not self.again.entry:
+            line.drop_first()
+            waiting.drop_first(key_hash)
+            if not again.entry:
                 sub.lose(offset)
                 continue
-            if key_hash in self.nacked:
+            if self.nacked and key_hash in self.nacked:
                 self.holding[key_hash] = offset
-            charged += self.give(consumer, offset, key_hash, self.again.entry, self.again.count)
+            charged += self.give(consumer, offset, key_hash, again.entry, again.count)
         if charged:
             sub.sent(consumer, charged)
 
     def _serve_new(self) -> None:
         """Read on and send each entry to its key's owner, or let it wait."""
+        source, waiting, acks = self.source, self.waiting_keys, self.subscription.acks
         end = self.subscription.topic.tail.end
-        limit = self.look_ahead()
-        waiting = self.waiting_keys
-        ready = self.any_ready()
+        limit, ready = self.look_ahead(), self.any_ready()
         while self.read_next < end and waiting.count < limit and ready and not self.blocked:
             offset = self.read_next
-            if self.subscription.acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):
+            if acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):
                 self.read_next = offset + 1
-            elif self.source.load(offset, end - offset):
+            elif source.load(offset, end - offset):
                 self.read_next = offset + 1
-                target = self._route(offset, self.source.entry)
+                target = self._route(offset, source.entry)
                 ready = target is None or target.ready() or self.any_ready()
             else:
                 return
@@ -376,7 +376,7 @@ class KeyShared(KeyedDispatcher):
         target = self.owner(slot)
         if target is None or not target.ready():
             return None
-        if self.ordered and (key_hash in self.waiting_keys.keys or key_hash in self.nacked):
+        if self.ordered and (key_hash in self.waiting_keys.keys or (self.nacked and key_hash in self.nacked)):
             return None
         return None if self.drains.active and self.drains.blocks(key_hash, slot) else target
 

@@ -10,7 +10,7 @@ ready is parked, so that it does not hold up the others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Shared"]
 
-_REPLAY_READ = 64
+_REPLAY_READ: Final = 64
 PARKED_CHUNKS_MAX = 1_000
 
 

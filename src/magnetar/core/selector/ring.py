@@ -8,7 +8,7 @@ behind it in order. A slot belongs to the owner of the first point at or after i
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.wire.hashing import murmur3, slot
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CLASSIC_RING_SLOTS", "RING_SLOTS", "Ring"]
 
-RING_SLOTS = 65535
+RING_SLOTS: Final = 65535
 """Slots 1 to 65535; 0 means "no slot" on the wire and in stats."""
 
 CLASSIC_RING_SLOTS = (1 << 31) - 2

@@ -178,7 +178,7 @@ def test_a_long_wait_behind_a_nack_is_served_in_order() -> None:
     first.nack((key, 1))
     scene.publish(*[key] * 50)
     assert first.new() == [(key, 1)]
-    assert len(scene.held("first").queue) <= 51
+    assert len(scene.held("first").line) <= 51
     first.ack((key, 1))
     assert first.new() == [(key, number) for number in range(2, 52)]
 
