@@ -7,8 +7,13 @@ hundred events reach back far enough to tell the story of a rolling restart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-__all__ = ["ACTIVE", "DISCONNECTED", "DRAINED", "JOINED", "LEASED_OUT", "LEFT", "Event", "History"]
+if TYPE_CHECKING:
+    from magnetar.core.consumer import Consumer
+    from magnetar.core.subscription import Subscription
+
+__all__ = ["ACTIVE", "DISCONNECTED", "DRAINED", "JOINED", "LEASED_OUT", "LEFT", "Event", "History", "note"]
 
 JOINED = "joined"
 LEFT = "left"
@@ -55,3 +60,9 @@ class History:
             self.changes += 1
         if len(self.events) > self.most:
             del self.events[: len(self.events) - self.most]
+
+
+def note(sub: Subscription, what: str, consumer: Consumer, slots: int, held: int) -> None:
+    """A line about a consumer into its subscription's history."""
+    draining = sub.dispatcher.draining() if sub.dispatcher is not None else 0
+    sub.history.note(Event(sub.topic.broker.now_ms, what, consumer.name, slots, draining, held))

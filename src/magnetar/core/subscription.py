@@ -15,7 +15,7 @@ from magnetar.core.ackset import AckSet, delta_floor, delta_offsets, delta_parts
 from magnetar.core.consumer import words_mask
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.choose import make_dispatcher
-from magnetar.core.history import JOINED, LEFT, Event, History
+from magnetar.core.history import JOINED, LEFT, History, note
 from magnetar.core.requests.notices import end_of_topic
 from magnetar.ports.log import Drop, Merge, Put, Record
 
@@ -90,7 +90,7 @@ class Subscription:
         except Exception:
             self.consumers.remove(consumer)
             raise
-        self.note(JOINED, consumer, self.dispatcher.share(consumer), 0)
+        note(self, JOINED, consumer, self.dispatcher.share(consumer), 0)
         self.topic.broker.wake(self)
 
     def leave(self, consumer: Consumer) -> None:
@@ -103,13 +103,8 @@ class Subscription:
         if self.dispatcher is not None:
             slots, held = self.dispatcher.share(consumer), len(consumer.pending)
             self.dispatcher.remove(consumer)
-            self.note(LEFT, consumer, slots, held)
+            note(self, LEFT, consumer, slots, held)
         self.topic.consumer_left(self)
-
-    def note(self, what: str, consumer: Consumer, slots: int, held: int) -> None:
-        """A line for the history."""
-        draining = self.dispatcher.draining() if self.dispatcher is not None else 0
-        self.history.note(Event(self.topic.broker.now_ms, what, consumer.name, slots, draining, held))
 
     def dispatch(self) -> None:
         """Send what can be sent; called once at the end of a turn in which the subscription was woken."""
@@ -256,9 +251,7 @@ class Subscription:
                 if self.new_parts:
                     records.append(Merge(stream, key, delta_parts(self.new_parts)))
             self.whole = False
-        self.new_offsets = []
-        self.new_parts = {}
-        self.new_floor = -1
+        self.new_offsets, self.new_parts, self.new_floor = [], {}, -1
         if self.topic.terminated:
             self.topic.broker.wake(self)
 
@@ -299,9 +292,7 @@ class Subscription:
         if left > 0:
             acks.parts[offset] = left
         self.acks = acks
-        self.new_offsets = []
-        self.new_parts = {}
-        self.new_floor = -1
+        self.new_offsets, self.new_parts, self.new_floor = [], {}, -1
         if self.dispatcher is not None:
             self.dispatcher.reset()
         self.write_whole()

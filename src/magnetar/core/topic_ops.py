@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.creating import create_partitioned, create_topic
-from magnetar.core.history import DISCONNECTED
+from magnetar.core.history import DISCONNECTED, note
 from magnetar.core.names import TopicName
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.topic import Topic
@@ -124,7 +124,7 @@ def disconnect(sub: Subscription, name: str) -> int:
     """Disconnect the consumers of this name, whose messages go to others in order; how many there were."""
     found = [consumer for consumer in sub.consumers if consumer.name == name]
     for consumer in found:
-        sub.note(DISCONNECTED, consumer, 0, len(consumer.pending))
+        note(sub, DISCONNECTED, consumer, 0, len(consumer.pending))
         consumer.session.drop_consumer(consumer)
     return len(found)
 
