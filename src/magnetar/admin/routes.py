@@ -12,6 +12,7 @@ from magnetar.admin.call import Handler
 from magnetar.admin.handlers import (
     brokers,
     clearing,
+    explain,
     lookup,
     metrics,
     namespaces,
@@ -80,6 +81,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_TOPIC}/subscriptions", subscriptions.names, "names of the subscriptions"),
     Route("PUT", _SUB, subscriptions.create, "create a subscription"),
     Route("DELETE", _SUB, subscriptions.delete, "delete a subscription"),
+    Route("GET", f"{_SUB}/explain", explain.explain, "why a subscription or a key does not move"),
+    Route("GET", f"{_SUB}/pendingAcks", explain.pending_acks, "what consumers hold unacknowledged, in pages"),
+    Route("GET", f"{_SUB}/history", explain.history, "who came and went, and how long drains took"),
     Route("POST", f"{_SUB}/skip_all", clearing.clear, "acknowledge the whole backlog"),
     Route("POST", f"{_SUB}/skip/{{numMessages}}", clearing.skip, "acknowledge the beginning of the backlog"),
     Route("POST", f"{_SUB}/expireMessages", clearing.expire_position, "acknowledge everything up to a message"),
