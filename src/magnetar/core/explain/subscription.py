@@ -70,6 +70,11 @@ def _findings(sub: Subscription) -> list[Finding]:
         found.append(Finding(codes.LOG_FAILING, text=broker.log_error, until_ms=broker.hold_until_ms))
     if not sub.consumers or dispatcher is None:
         found.append(Finding(codes.NO_CONSUMER, waiting=sub.backlog()))
+    elif isinstance(dispatcher, SingleActive) and dispatcher.handover is not None and sub.backlog():
+        # Reading begins again at the first unacknowledged entry when it is over.
+        names = [consumer.name for consumer in sub.consumers if consumer is dispatcher.current]
+        until_ms = dispatcher.handover.due_ms
+        found.append(Finding(codes.HANDOVER_DELAY, names, 1, waiting=sub.backlog(), until_ms=until_ms))
     elif _unread(sub) or dispatcher.waiting():
         found += _in_the_way(sub, dispatcher) or [Finding(codes.READY)]
     else:
@@ -117,11 +122,7 @@ def _in_the_way(sub: Subscription, dispatcher: Dispatcher) -> list[Finding]:
 
 def _single(dispatcher: SingleActive) -> list[Finding]:
     consumer = dispatcher.current
-    if consumer is None:
-        return []
-    if dispatcher.handover is not None:
-        return [Finding(codes.HANDOVER_DELAY, [consumer.name], 1, until_ms=dispatcher.handover.due_ms)]
-    return busy([consumer]) + _reads([dispatcher.source])
+    return (busy([consumer]) if consumer is not None else []) + _reads([dispatcher.source])
 
 
 def _pending(sub: Subscription, dispatcher: PendingDispatcher) -> list[Finding]:
