@@ -31,6 +31,7 @@ class Drains:
         """How many slots drain."""
         self.began_ms: int = 0
         """Since when something drains without a pause."""
+        self.oldest_slot: int = 0
         self.cleared_total: int = 0
         self.blocked_total: int = 0
         self.counts: array[int] | None = None
@@ -140,6 +141,10 @@ class Drains:
 
     def oldest_ms(self) -> int:
         """Since when the longest drain lasts, 0 when nothing drains."""
-        if self.since is None or self.counts is None:
+        since, counts = self.since, self.counts
+        if since is None or counts is None:
             return 0
-        return min((since for since, count in zip(self.since, self.counts, strict=True) if count), default=0)
+        # Slots begin to drain only when the table is made anew, so the oldest stays the oldest until it is clear.
+        if counts[self.oldest_slot] == 0:
+            self.oldest_slot = since.index(min(filter(None, since)))
+        return since[self.oldest_slot]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
-from magnetar.core.consumer import pending_count, pending_hash
+from magnetar.core.consumer import pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyed import KeyedDispatcher
@@ -212,13 +212,13 @@ class KeyShared(KeyedDispatcher):
                     break
 
     def drained_by(self, consumer: Consumer) -> dict[int, int]:
-        """The slots that the consumer holds for others, with its unacknowledged messages in each."""
+        """The slots that the consumer holds for others, with its entries in each: that is what Pulsar counts."""
         found: dict[int, int] = {}
         if self.drains.active:
             for word in consumer.pending.values():
                 slot = self.selector.slot_of(pending_hash(word))
                 if self.owner(slot) is not consumer:
-                    found[slot] = found.get(slot, 0) + pending_count(word)
+                    found[slot] = found.get(slot, 0) + 1
         return found
 
     def draining(self) -> int:
