@@ -211,14 +211,23 @@ class KeyShared(KeyedDispatcher):
                     consumer.session.drop_consumer(consumer)
                     break
 
-    def drained_by(self, consumer: Consumer) -> dict[int, int]:
-        """The slots that the consumer holds for others, with its entries in each: that is what Pulsar counts."""
+    def held_for_others(self, consumer: Consumer) -> dict[int, int]:
+        """The keys that drain at the consumer, with its entries of each."""
         found: dict[int, int] = {}
-        if self.drains.active:
+        drains, keys, slot_of = self.drains, self.drains.keys, self.selector.slot_of
+        if drains.active:
             for word in consumer.pending.values():
-                slot = self.selector.slot_of(pending_hash(word))
-                if self.owner(slot) is not consumer:
-                    found[slot] = found.get(slot, 0) + 1
+                key_hash = pending_hash(word)
+                if key_hash in keys or (drains.keys_left_out and drains.is_coarse(slot_of(key_hash))):
+                    found[key_hash] = found.get(key_hash, 0) + 1
+        return {key: count for key, count in found.items() if self.owner(slot_of(key)) is not consumer}
+
+    def drained_by(self, consumer: Consumer) -> dict[int, int]:
+        """The slots that drain at the consumer, with its entries in each: those are what Pulsar counts."""
+        found: dict[int, int] = {}
+        for key_hash, count in self.held_for_others(consumer).items():
+            slot = self.selector.slot_of(key_hash)
+            found[slot] = found.get(slot, 0) + count
         return found
 
     def draining(self) -> int:

@@ -57,29 +57,22 @@ def _drains(dispatcher: KeyShared) -> list[Finding]:
 
 
 def _held_for_others(dispatcher: KeyShared, consumer: Consumer) -> Finding:
-    drains, slot_of, waiting = dispatcher.drains, dispatcher.selector.slot_of, dispatcher.waiting_keys.keys
-    exact = drains.keys
+    drains, waiting = dispatcher.drains, dispatcher.waiting_keys.keys
     found = Finding(codes.DRAINING, [consumer.name], 1)
-    keys: dict[int, int] = {}
-    for offset, word in consumer.pending.items():
-        key_hash = pending_hash(word)
-        slot = keys.get(key_hash)
-        if slot is None:
-            if key_hash not in exact and not drains.keys_left_out:
-                continue
-            slot = slot_of(key_hash)
-            if dispatcher.owner(slot) is consumer:
-                continue
-            keys[key_hash] = slot
-        if not found.message_count:
-            found.sent_ms = consumer.pending_sent_ms(word)
-        found.message_count += 1
-        if len(found.messages) < MESSAGES_MAX:
-            found.messages.append(offset)
-    slots = dict.fromkeys(keys.values(), True)
-    found.keys, found.slots = len(keys), len(slots)
-    found.since_ms = min((drains.since_ms(slot) for slot in slots), default=0)
+    keys = dispatcher.held_for_others(consumer)
+    if not keys:
+        return found
+    slots = dict.fromkeys(map(dispatcher.selector.slot_of, keys), True)
+    found.keys, found.slots, found.message_count = len(keys), len(slots), sum(keys.values())
+    found.since_ms = min(map(drains.since_ms, slots))
     found.waiting = sum(len(waiting[key_hash]) for key_hash in keys if key_hash in waiting)
+    for offset, word in consumer.pending.items():
+        if pending_hash(word) in keys:
+            if not found.messages:
+                found.sent_ms = consumer.pending_sent_ms(word)
+            found.messages.append(offset)
+            if len(found.messages) == MESSAGES_MAX:
+                break
     return found
 
 
