@@ -5,7 +5,7 @@ from __future__ import annotations
 from magnetar.admin.metrics import render
 from magnetar.admin.rates import Sampler
 from magnetar.ports.log import LogStats
-from tests.unit.core.keyshared.scene import Scene, keys_of
+from tests.unit.core.keyshared.scene import Scene, Still, keys_of
 
 
 def figure(scene: Scene, name: str) -> float:
@@ -15,7 +15,7 @@ def figure(scene: Scene, name: str) -> float:
 
 
 def test_the_oldest_drain_and_the_oldest_pending_entry_give_the_age() -> None:
-    scene = Scene()
+    scene = Still()
     first = scene.join("first")
     assert figure(scene, "drain_age_seconds") == figure(scene, "oldest_pending_ack_age_seconds") == 0
     keys = [f"k{number}" for number in range(40)]
@@ -42,7 +42,7 @@ def test_the_oldest_drain_and_the_oldest_pending_entry_give_the_age() -> None:
 
 
 def test_drains_that_the_lease_ended_are_counted() -> None:
-    scene = Scene(key_shared_drain_lease_ms=1_000)
+    scene = Still(key_shared_drain_lease_ms=1_000)
     scene.join("first")
     keys = [f"k{number}" for number in range(20)]
     scene.publish(*keys)

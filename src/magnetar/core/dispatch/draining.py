@@ -78,6 +78,14 @@ class Drains:
         if coarse is not None:
             self.keys = {key: count for key, count in self.keys.items() if not coarse[slot_of[key]]}
 
+    def ended(self, now: Drains) -> int:
+        """How many slots that drained here drain no more in the newer table."""
+        if self.counts is None:
+            return 0
+        if now.counts is None:
+            return self.active
+        return sum(1 for before, after in zip(self.counts, now.counts, strict=True) if before and not after)
+
     def blocks(self, key_hash: int, slot: int) -> bool:
         """Whether the owner of the slot must not get this key now."""
         coarse = self.coarse
