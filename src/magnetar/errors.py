@@ -28,6 +28,7 @@ __all__ = [
     "MetadataFailed",
     "NotAllowed",
     "NotFound",
+    "NothingToExpire",
     "ProducerBusy",
     "ProducerFenced",
     "ServiceNotReady",
@@ -168,6 +169,13 @@ class ProducerFenced(MagnetarError):
     """An exclusive producer took over; this one must not write any more."""
 
     code = 25
+    status = 409
+    fault = "client"
+
+
+class NothingToExpire(MagnetarError):
+    """The subscription has nothing unacknowledged that an expiry could end."""
+
     status = 409
     fault = "client"
 

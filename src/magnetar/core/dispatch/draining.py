@@ -29,6 +29,9 @@ class Drains:
         self.keys_left_out: bool = False
         self.active: int = 0
         """How many slots drain."""
+        self.began_ms: int = 0
+        """Since when something drains without a pause."""
+        self.oldest_slot: int = 0
         self.cleared_total: int = 0
         self.blocked_total: int = 0
         self.counts: array[int] | None = None
@@ -41,12 +44,14 @@ class Drains:
         fresh = Drains(self.keys_max)
         fresh.cleared_total = self.cleared_total
         fresh.blocked_total = self.blocked_total
+        fresh.began_ms = self.began_ms if self.active else 0
         return fresh
 
     def add(self, key_hash: int, slot: int, now_ms: int, before: Drains) -> None:
         """One more entry of the key is held by a consumer that does not own its slot."""
         counts, since, attempts, coarse = self.counts, self.since, self.attempts, self.coarse
         if counts is None or since is None or attempts is None or coarse is None:
+            self.began_ms = self.began_ms or now_ms
             counts = self.counts = array("I", bytes(4 * _SLOTS))
             since = self.since = array("Q", bytes(8 * _SLOTS))
             attempts = self.attempts = array("I", bytes(4 * _SLOTS))
@@ -144,6 +149,10 @@ class Drains:
 
     def oldest_ms(self) -> int:
         """Since when the longest drain lasts, 0 when nothing drains."""
-        if self.since is None or self.counts is None:
+        since, counts = self.since, self.counts
+        if since is None or counts is None:
             return 0
-        return min((since for since, count in zip(self.since, self.counts, strict=True) if count), default=0)
+        # Slots begin to drain only when the table is made anew, so the oldest stays the oldest until it is clear.
+        if counts[self.oldest_slot] == 0:
+            self.oldest_slot = since.index(min(filter(None, since)))
+        return since[self.oldest_slot]

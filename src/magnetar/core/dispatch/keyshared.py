@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from magnetar.core.consumer import pending_count, pending_hash
+from magnetar.core.consumer import pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Line, Waiting
+from magnetar.core.history import LEASED_OUT, note, note_drained
 from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
@@ -82,6 +83,7 @@ class KeyShared(KeyedDispatcher):
     def _clear(self) -> None:
         before, self.drains = self.drains, self.drains.begin()
         self.drains.cleared_total += before.active
+        note_drained(self.subscription, before, self.drains)
         self.waiting_keys.clear()
         self.owners.clear()
         self.freed.clear()
@@ -128,6 +130,7 @@ class KeyShared(KeyedDispatcher):
             fresh.coarsen({key_hash: slot_of(key_hash) for key_hash in fresh.keys})
         fresh.cleared_total += before.ended(fresh)
         self.drains = fresh
+        note_drained(self.subscription, before, fresh)
         self._watch_lease()
 
     # -- drains end --------------------------------------------------------------------------------------------------
@@ -146,6 +149,7 @@ class KeyShared(KeyedDispatcher):
             return
         if outcome == 2:
             consumer.drained_total += 1
+            note_drained(self.subscription, self.drains, self.drains)
         if whole:
             for waiting in self.waiting_keys.keys:
                 if self.selector.slot_of(waiting) == slot:
@@ -204,21 +208,15 @@ class KeyShared(KeyedDispatcher):
                     continue
                 if key_hash in self.waiting_keys.keys or (self.drains.is_coarse(slot) and self._slot_waits(slot)):
                     self.leased_out += 1
+                    note(self.subscription, LEASED_OUT, consumer, 0, len(consumer.pending))
                     consumer.session.drop_consumer(consumer)
                     break
 
     def _slot_waits(self, slot: int) -> bool:
         return any(self.selector.slot_of(key_hash) == slot for key_hash in self.waiting_keys.keys)
 
-    def drained_by(self, consumer: Consumer) -> dict[int, int]:
-        """The slots that the consumer holds for others, with its unacknowledged messages in each."""
-        found: dict[int, int] = {}
-        if self.drains.active:
-            for word in consumer.pending.values():
-                slot = self.selector.slot_of(pending_hash(word))
-                if self.owner(slot) is not consumer:
-                    found[slot] = found.get(slot, 0) + pending_count(word)
-        return found
+    def draining(self) -> int:
+        return self.drains.active
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 

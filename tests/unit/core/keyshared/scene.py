@@ -16,7 +16,7 @@ from magnetar.wire.commands import pb
 from magnetar.wire.hashing import murmur3
 from tests.support.corebroker import KEY_SHARED, Client, CoreBroker
 
-__all__ = ["Joined", "Scene", "keys_of"]
+__all__ = ["Joined", "Scene", "Still", "keys_of"]
 
 
 class Joined:
@@ -122,6 +122,13 @@ class Scene:
         dispatcher: Any = self.sub.dispatcher
         found = dispatcher.selector.select(dispatcher.selector.slot_of(murmur3(key.encode())))
         return str(found.name) if found is not None else ""
+
+
+class Still(Scene):
+    """Time goes by only when the test says so."""
+
+    def settle(self, milliseconds: int = 0) -> None:
+        super().settle(0)
 
 
 def keys_of(scene: Scene, name: str, count: int = 1, prefix: str = "k") -> list[str]:
