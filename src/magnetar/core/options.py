@@ -57,6 +57,8 @@ class Options:
         self.ring_points: int = 100
         self.key_shared_ring: bool = True
         """Whether Key_Shared uses the consistent hash ring; else the widest-range split."""
+        self.key_shared_classic: bool = False
+        """Whether new dispatchers of Key_Shared follow the older rule of recently joined consumers."""
         self.key_shared_unblocking_ms: int = 10
         self.key_shared_nack_order: bool = False
         self.key_shared_drain_lease_ms: int = 0

@@ -58,6 +58,7 @@ def core_options(settings: Settings) -> Options:
     o.subscription_types = frozenset(s.subscriptionTypesEnabled)
     o.ring_points = s.subscriptionKeySharedConsistentHashingReplicaPoints
     o.key_shared_ring = s.subscriptionKeySharedUseConsistentHashing
+    o.key_shared_classic = s.subscriptionKeySharedUseClassicPersistentImplementation
     o.key_shared_unblocking_ms = s.keySharedUnblockingIntervalMs
     o.key_shared_nack_order = s.keySharedNackOrder
     o.key_shared_drain_lease_ms = s.keySharedDrainLeaseMs

@@ -272,7 +272,7 @@ class Settings:
     )
     subscriptionKeySharedConsistentHashingReplicaPoints: int = _some(100, "Points of each consumer on the ring.")
     subscriptionKeySharedUseClassicPersistentImplementation: bool = _key(
-        False, "Use the older rule of recently joined consumers.", later=True
+        False, "Use the older rule of recently joined consumers, which does not keep a key at one consumer."
     )
     subscriptionSharedUseClassicPersistentImplementation: bool = _key(
         False, "Use the older dispatcher of Shared.", later=True

@@ -6,6 +6,8 @@ from magnetar.admin.answers import Fields
 from magnetar.admin.rates import Rate, Sampler, bytes_out
 from magnetar.admin.stats.common import backlog_bytes, iso
 from magnetar.core.consumer import Consumer
+from magnetar.core.dispatch.classic import ClassicKeyShared
+from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.subscription import Subscription
@@ -68,7 +70,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
     if sub.kind == _KEY_SHARED:
         found["keySharedMode"] = "STICKY" if sub.sticky else "AUTO_SPLIT"
     found.update(
-        consumersAfterMarkDeletePosition={},
+        consumersAfterMarkDeletePosition=_newcomers(sub),
         drainingHashesCount=sum(len(rows) for rows in drains.values()),
         drainingHashesClearedTotal=dispatcher.drains.cleared_total if isinstance(dispatcher, KeyShared) else 0,
         drainingHashesUnackedMessages=sum(count for rows in drains.values() for _, count, _ in rows),
@@ -119,7 +121,7 @@ def _drains(sub: Subscription) -> Drains:
 
 def _consumers(sub: Subscription, rates: Sampler, drains: Drains) -> list[Fields]:
     ranges: dict[Consumer, list[list[int]]] = {consumer: [] for consumer in sub.consumers}
-    if isinstance(sub.dispatcher, KeyShared):
+    if isinstance(sub.dispatcher, KeyedDispatcher):
         for low, high, owner in sub.dispatcher.selector.ranges():
             ranges.setdefault(owner, []).append([low, high])
     return [_consumer(one, rates.rate(one), drains.get(one, []), ranges[one]) for one in sub.consumers]
@@ -140,11 +142,15 @@ def _consumer(consumer: Consumer, rate: Rate, draining: list[Drain], ranges: lis
         "unackedMessages": consumer.unacked,
         "avgMessagesPerEntry": _per_entry(consumer),
         "blockedConsumerOnUnackedMsgs": consumer.blocked,
-        "drainingHashesCount": len(draining),
-        "drainingHashesClearedTotal": 0,
-        "drainingHashesUnackedMessages": sum(count for _, count, _ in draining),
     }
-    if sub.kind == _KEY_SHARED:
+    if isinstance(sub.dispatcher, ClassicKeyShared):
+        found["readPositionWhenJoining"] = _place(sub, sub.dispatcher.joined_at[consumer])
+    found.update(
+        drainingHashesCount=len(draining),
+        drainingHashesClearedTotal=consumer.drained_total,
+        drainingHashesUnackedMessages=sum(count for _, count, _ in draining),
+    )
+    if isinstance(sub.dispatcher, KeyShared):
         found["drainingHashes"] = [
             {"hash": slot, "unackMsgs": count, "blockedAttempts": held} for slot, count, held in draining
         ]
@@ -159,12 +165,27 @@ def _consumer(consumer: Consumer, rate: Rate, draining: list[Drain], ranges: lis
         lastConsumedFlowTimestamp=consumer.last_flow_ms,
         firstConsumedFlowTimestamp=consumer.first_flow_ms,
     )
-    if sub.kind == _KEY_SHARED:
+    if isinstance(sub.dispatcher, ClassicKeyShared):
+        found["keyHashRanges"] = [f"[{low}, {high}]" for low, high in ranges]
+    elif sub.kind == _KEY_SHARED:
         found["keyHashRangeArrays"] = ranges
     found["metadata"] = consumer.metadata
     found["lastAckedTime"] = iso(consumer.last_acked_ms)
     found["lastConsumedTime"] = iso(consumer.last_sent_ms)
     return found
+
+
+def _newcomers(sub: Subscription) -> dict[str, str]:
+    """With the classic dispatcher: who still waits for what was out when they joined, and up to where."""
+    if not isinstance(sub.dispatcher, ClassicKeyShared):
+        return {}
+    return {consumer.name: _place(sub, offset) for consumer, offset in sub.dispatcher.recent.items()}
+
+
+def _place(sub: Subscription, offset: int) -> str:
+    """An offset as Pulsar writes positions."""
+    ledger, entry = sub.topic.ledgers.position(offset)
+    return f"{ledger}:{entry}"
 
 
 def _per_entry(consumer: Consumer) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.dispatch.base import Dispatcher
+from magnetar.core.dispatch.classic import ClassicKeyShared
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.shared import Shared
 from magnetar.core.dispatch.single import SingleActive
@@ -12,7 +13,7 @@ from magnetar.core.dispatch.single import SingleActive
 if TYPE_CHECKING:
     from magnetar.core.subscription import Subscription
 
-__all__ = ["KINDS", "make_dispatcher"]
+__all__ = ["KINDS", "make_dispatcher", "outdated"]
 
 KINDS = ("Exclusive", "Shared", "Failover", "Key_Shared")
 """Subscription types by their number on the wire."""
@@ -23,5 +24,14 @@ def make_dispatcher(subscription: Subscription, kind: str) -> Dispatcher:
     if kind == "Shared":
         return Shared(subscription)
     if kind == "Key_Shared":
-        return KeyShared(subscription)
+        classic = subscription.topic.broker.options.key_shared_classic
+        return ClassicKeyShared(subscription) if classic else KeyShared(subscription)
     return SingleActive(subscription, kind)
+
+
+def outdated(subscription: Subscription) -> bool:
+    """Whether there is no dispatcher yet, or one that was made under another setting than the one of now."""
+    dispatcher = subscription.dispatcher
+    if subscription.kind != "Key_Shared" or dispatcher is None:
+        return dispatcher is None
+    return isinstance(dispatcher, ClassicKeyShared) != subscription.topic.broker.options.key_shared_classic

@@ -24,13 +24,10 @@ from typing import TYPE_CHECKING
 from magnetar.core.consumer import pending_count, pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
-from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Waiting
-from magnetar.core.entryinfo import COUNT
-from magnetar.core.selector.ring import Ring
-from magnetar.core.selector.split import WidestSplit
-from magnetar.core.selector.sticky import StickyRanges
+from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
 from magnetar.wire.metadata import sticky_key
@@ -47,22 +44,11 @@ LEASE_CHECKS = 4
 """A drain lease is looked at this many times in its length."""
 
 
-class KeyShared(PendingDispatcher):
+class KeyShared(KeyedDispatcher):
     """The dispatcher of Key_Shared subscriptions."""
 
-    kind = "Key_Shared"
-
     def __init__(self, subscription: Subscription) -> None:
-        super().__init__(subscription)
-        options = subscription.topic.broker.options
-        self.selector: Ring | WidestSplit | StickyRanges
-        if subscription.sticky:
-            self.selector = StickyRanges()
-        elif options.key_shared_ring:
-            self.selector = Ring(options.ring_points)
-        else:
-            self.selector = WidestSplit()
-        self.ordered: bool = not subscription.out_of_order
+        super().__init__(subscription, RING_SLOTS)
         self.drains: Drains = Drains()
         self.waiting_keys: Waiting = Waiting()
         self.skim: Skim | None = None
@@ -347,35 +333,10 @@ class KeyShared(PendingDispatcher):
         if charged:
             sub.sent(consumer, charged)
 
-    def give(self, consumer: Consumer, offset: int, key_hash: int, entry: bytes, count: int) -> int:
-        """Send an entry and charge it; how many messages that were."""
-        sub = self.subscription
-        topic = sub.topic
-        ledger, number = topic.ledgers.position(offset)
-        redeliveries = self.redelivered.get(offset, 0) if self.redelivered else 0
-        count = consumer.send(
-            ledger, number, entry, count & COUNT, sub.acks.part(offset), redeliveries, topic.name.partition
-        )
-        self.charge(consumer, offset, key_hash, count)
-        return count
-
-    def _look_ahead(self) -> int:
-        """How many entries may wait before reading on stops."""
-        options = self.subscription.topic.broker.options
-        limit = options.look_ahead_per_subscription
-        if options.look_ahead_per_consumer > 0:
-            by_consumer = options.look_ahead_per_consumer * len(self.subscription.consumers)
-            limit = min(limit, by_consumer) if limit > 0 else by_consumer
-        return limit if limit > 0 else 1 << 30
-
-    def any_ready(self) -> bool:
-        """Whether some consumer could be sent something."""
-        return any(consumer.ready() for consumer in self.subscription.consumers)
-
     def _serve_new(self) -> None:
         """Read on and send each entry to its key's owner, or let it wait."""
         end = self.subscription.topic.tail.end
-        limit = self._look_ahead()
+        limit = self.look_ahead()
         waiting = self.waiting_keys
         ready = self.any_ready()
         while self.read_next < end and waiting.count < limit and ready and not self.blocked:

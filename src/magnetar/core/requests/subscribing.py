@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.creating import with_topic
-from magnetar.core.dispatch.choose import KINDS
+from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -183,7 +183,7 @@ def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe)
     sticky = message.subType == _KEY_SHARED and meta.keySharedMode == _STICKY
     out_of_order = message.subType == _KEY_SHARED and meta.allowOutOfOrderDelivery
     if not sub.consumers:
-        if sub.dispatcher is None or (sub.kind, sub.sticky, sub.out_of_order) != (kind, sticky, out_of_order):
+        if outdated(sub) or (sub.kind, sub.sticky, sub.out_of_order) != (kind, sticky, out_of_order):
             sub.use_kind(kind, sticky, out_of_order)
         return
     if kind == "Exclusive" and sub.kind == "Exclusive":

@@ -1,4 +1,4 @@
-"""The consistent hash ring, Pulsar's default selector: 100 points a consumer over the slots 1 to 65535.
+"""The consistent hash ring, Pulsar's default selector: 100 points a consumer over the slots from 1 on.
 
 A consumer's points come from its name and the lowest number that no other live consumer of that name uses, so one that
 leaves and rejoins gets its old points back. Where two points fall on one slot the earlier keeps it and the later wait
@@ -15,24 +15,28 @@ from magnetar.wire.hashing import murmur3, slot
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
 
-__all__ = ["RING_SLOTS", "Ring"]
+__all__ = ["CLASSIC_RING_SLOTS", "RING_SLOTS", "Ring"]
 
 RING_SLOTS = 65535
 """Slots 1 to 65535; 0 means "no slot" on the wire and in stats."""
+
+CLASSIC_RING_SLOTS = (1 << 31) - 2
+"""The classic dispatcher's ring is as wide as the hash: slots 1 to 2^31 - 2."""
 
 
 class Ring:
     """See the module's text."""
 
-    def __init__(self, points: int) -> None:
+    def __init__(self, points: int, slots: int = RING_SLOTS) -> None:
         self.points: int = points
+        self.slots: int = slots
         self.owners: dict[int, list[Consumer]] = {}
         self.order: list[int] = []
         self.numbers: dict[str, dict[int, Consumer]] = {}
 
     def slot_of(self, key_hash: int) -> int:
         """The slot of a masked key hash."""
-        return slot(key_hash, RING_SLOTS, 1)
+        return slot(key_hash, self.slots, 1)
 
     def _slots(self, name: str, number: int) -> list[int]:
         return [self.slot_of(murmur3(f"{name}\0{number}\0{point}".encode())) for point in range(self.points)]
@@ -79,8 +83,8 @@ class Ring:
         for point in self.order:
             self._join(found, first, point, self.owners[point][0])
             first = point + 1
-        if self.order and first <= RING_SLOTS:
-            self._join(found, first, RING_SLOTS, self.owners[self.order[0]][0])
+        if self.order and first <= self.slots:
+            self._join(found, first, self.slots, self.owners[self.order[0]][0])
         return found
 
     @staticmethod

@@ -1,0 +1,177 @@
+"""Key_Shared as Pulsar had it before draining (and before PIP-282): the rule of *recently joined consumers*.
+
+Kept for those who must go back, and as a yardstick: it is known to break the contract of a key, and the checkers have
+to find that out. Whoever joins while messages are out notes the reading position of that moment and gets nothing from
+there on until everything before it was acknowledged. The rule speaks of positions, not of keys. A message that waits
+for redelivery may lie before that position, so it goes to the newcomer while the former owner still holds an earlier
+one of the same key; and nothing at all protects the slots that those who stay take over from one who leaves.
+
+Entries that cannot be sent wait by their slot (``Waiting``). A newly read entry joins the wait when one of its slot
+waits already. Everything that waits is looked at in every pass, lowest offset first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from magnetar.core.dispatch.keyed import KeyedDispatcher
+from magnetar.core.dispatch.waiting import Waiting
+from magnetar.core.selector.ring import CLASSIC_RING_SLOTS
+from magnetar.wire.hashing import murmur3
+from magnetar.wire.metadata import sticky_key
+
+if TYPE_CHECKING:
+    from magnetar.core.consumer import Consumer
+    from magnetar.core.subscription import Subscription
+
+__all__ = ["ClassicKeyShared"]
+
+_REPLAY_READ = 64
+_NO_LIMIT = 1 << 62
+
+
+class ClassicKeyShared(KeyedDispatcher):
+    """The dispatcher of Key_Shared subscriptions with ``key_shared_classic``."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        super().__init__(subscription, CLASSIC_RING_SLOTS)
+        self.waiting_slots: Waiting = Waiting()
+        self.joined_at: dict[Consumer, int] = {}
+        """Where reading stood when each consumer joined."""
+        self.recent: dict[Consumer, int] = {}
+        """Those that joined recently, in order of joining, and the offset from which on they get nothing yet."""
+
+    # -- consumers come and go ---------------------------------------------------------------------------------------
+
+    def add(self, consumer: Consumer) -> None:
+        self.selector.add(consumer)
+        self.joined_at[consumer] = self.read_next
+        if self.ordered and len(self.subscription.consumers) > 1 and self.read_next > self.subscription.acks.floor:
+            self.recent[consumer] = self.read_next
+
+    def remove(self, consumer: Consumer) -> None:
+        self.selector.remove(consumer)
+        del self.joined_at[consumer]
+        self.recent.pop(consumer, None)
+        self.give_back_all(consumer)
+        left = len(self.subscription.consumers)
+        if left == 1:
+            self.recent.clear()
+        elif left == 0:
+            self.waiting_slots.clear()
+            self.redelivered.clear()
+            self.read_next = self.subscription.acks.floor
+        self.subscription.topic.broker.wake(self.subscription)
+
+    def reset(self) -> None:
+        super().reset()
+        self.waiting_slots.clear()
+        self.recent.clear()
+
+    # -- waiting -----------------------------------------------------------------------------------------------------
+
+    def waiting(self) -> int:
+        return self.waiting_slots.count
+
+    def requeue(self, offset: int, key_hash: int) -> None:
+        if not self.subscription.acks.contains(offset):
+            self.waiting_slots.add(offset, self.selector.slot_of(key_hash))
+
+    def unqueue(self, offset: int) -> None:
+        slot = self.waiting_slots.find(offset)
+        if slot >= 0:
+            self.waiting_slots.remove(offset, slot)
+
+    def settle(self, consumer: Consumer, offset: int) -> None:
+        super().settle(consumer, offset)
+        if self.recent:
+            self.subscription.topic.broker.wake(self.subscription)
+
+    def settle_below(self, floor: int) -> None:
+        super().settle_below(floor)
+        self.waiting_slots.drop_below(floor)
+        self.subscription.topic.broker.wake(self.subscription)
+
+    # -- sending -----------------------------------------------------------------------------------------------------
+
+    def dispatch(self) -> None:
+        if self.blocked:
+            return
+        self._forget_joins()
+        self._serve_waiting()
+        self._serve_new()
+
+    def _forget_joins(self) -> None:
+        """Whoever joined at or before the first unacknowledged entry is no newcomer any more."""
+        floor = self.subscription.acks.floor
+        for consumer in list(self.recent):
+            if self.recent[consumer] > floor:
+                return
+            del self.recent[consumer]
+
+    def _limit(self, consumer: Consumer, again: bool) -> int:
+        """The offset from which on the consumer gets nothing; for what waited the oldest newcomer's limit counts."""
+        limit = self.recent.get(consumer, _NO_LIMIT)
+        if again and limit != _NO_LIMIT:
+            limit = min(limit, next(iter(self.recent.values())))
+        return limit
+
+    def _serve_waiting(self) -> None:
+        """Send what waits and may go, lowest offset first over all slots."""
+        sub, waiting = self.subscription, self.waiting_slots
+        heap = [(offsets[0], slot) for slot, offsets in waiting.keys.items() if self._may(slot, offsets[0], True)]
+        heapq.heapify(heap)
+        while heap and not self.blocked:
+            offset, slot = heapq.heappop(heap)
+            if sub.acks.contains(offset):
+                waiting.remove(offset, slot)
+            elif self._may(slot, offset, True):
+                if not self.again.load(offset, _REPLAY_READ):
+                    return
+                waiting.remove(offset, slot)
+                target = self.selector.select(slot)
+                if not self.again.entry:
+                    sub.lose(offset)
+                elif target is not None:
+                    self._send(target, offset, self.again.entry, self.again.count)
+            else:
+                continue
+            following = waiting.first(slot)
+            if following >= 0:
+                heapq.heappush(heap, (following, slot))
+
+    def _may(self, slot: int, offset: int, again: bool) -> bool:
+        """Whether the slot's owner may be sent the entry now."""
+        target = self.selector.select(slot)
+        return target is not None and target.ready() and offset < self._limit(target, again)
+
+    def _serve_new(self) -> None:
+        """Read on and send each entry to its slot's owner, or let it wait."""
+        sub, waiting = self.subscription, self.waiting_slots
+        end, most = sub.topic.tail.end, self.look_ahead()
+        while self.read_next < end and waiting.count < most and not self.blocked:
+            offset = self.read_next
+            if not self.any_ready():
+                return
+            if not sub.acks.contains(offset):
+                if not self.source.load(offset, end - offset):
+                    return
+                self._route(offset, self.source.entry)
+            self.read_next = offset + 1
+
+    def _route(self, offset: int, entry: bytes) -> None:
+        """Send a newly read entry, or let it wait."""
+        if not entry:
+            self.subscription.lose(offset)
+            return
+        slot = self.selector.slot_of(murmur3(sticky_key(entry)))
+        target = self.selector.select(slot)
+        free = not self.ordered or slot not in self.waiting_slots.keys
+        if target is not None and free and self._may(slot, offset, False):
+            self._send(target, offset, entry, self.source.count)
+        else:
+            self.waiting_slots.add(offset, slot)
+
+    def _send(self, consumer: Consumer, offset: int, entry: bytes, count: int) -> None:
+        self.subscription.sent(consumer, self.give(consumer, offset, murmur3(sticky_key(entry)), entry, count))
