@@ -22,7 +22,7 @@ help:
 	@echo "make nightly   the long versions of the tests"
 	@echo "make format    format the code and repair what ruff can repair"
 	@echo "make compiled  compile the hot modules in place; make pure takes that back"
-	@echo "make lock      resolve the dependencies anew; make docs writes the generated pages"
+	@echo "make lock      resolve the dependencies anew; make docs writes the generated pages and pictures"
 
 $(STAMP): requirements-dev.lock pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Magnetar needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/it" >&2; exit 1; }
@@ -75,6 +75,7 @@ lock:
 
 docs: $(STAMP)
 	$(BIN)/python tools/gen_settings_doc.py
+	$(BIN)/python -m tools.pictures
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -287,6 +287,12 @@ def judge(workers: Workers, restarts: int, kills: int) -> bool:
 # -- the play ----------------------------------------------------------------------------------------------------------
 
 
+def go_on(workers: Workers) -> None:
+    """Wait until some more messages are done."""
+    enough = len(workers.done) + BETWEEN
+    wait_until(lambda: len(workers.done) >= enough, "the workers go on")
+
+
 def restart_all(workers: Workers, rounds: int) -> Counter[signal.Signals]:
     """Restart each worker in turn, while the others go on; how often in which way."""
     ways = Counter[signal.Signals]()
@@ -294,8 +300,7 @@ def restart_all(workers: Workers, rounds: int) -> Counter[signal.Signals]:
         name = f"worker-{turn % WORKERS}"
         # With an even number of workers each is killed in one round and asked to go in the next.
         how = (signal.SIGTERM, signal.SIGKILL)[(turn + turn // WORKERS) % 2]
-        enough = len(workers.done) + BETWEEN
-        wait_until(lambda enough=enough: len(workers.done) >= enough, "the workers go on")
+        go_on(workers)
         workers.end(name, how)
         workers.start(name)
         ways[how] += 1
@@ -308,8 +313,7 @@ def explain_frozen(workers: Workers, topic: str, admin_url: str) -> None:
     workers.signal(frozen, signal.SIGSTOP)
     try:
         workers.start(f"worker-{WORKERS}")
-        enough = len(workers.done) + BETWEEN
-        wait_until(lambda: len(workers.done) >= enough, "the other workers go on")
+        go_on(workers)
         print(f"worker-0 is frozen, worker-{WORKERS} has joined:", flush=True)
         command = [sys.executable, "-m", "magnetar", "explain", topic, SUBSCRIPTION, "--admin-url", admin_url]
         subprocess.run(command, check=False)

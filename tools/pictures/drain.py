@@ -60,7 +60,10 @@ def draw() -> str:
     svg.box(_x(drain_from), TOP - 6, (drain_until - drain_from) * SCALE, ROW * held_rows + 6, "shade")
     svg.text(_x((drain_from + drain_until) / 2), TOP - 12, f"{HELD} drains", "middle small")
     bottom = TOP + ROW * len(rows) + 30
-    for at, words in ((JOIN_MS, "B joins: both keys are to be B's"), (drain_until, "A acknowledges its last one; within 10 ms B gets what waits")):
+    for at, words in (
+        (JOIN_MS, "B joins: both keys are to be B's"),
+        (drain_until, "A acknowledges its last one: B gets what waits"),
+    ):
         svg.line(_x(at), 58, _x(at), bottom, "faint-line thin dashed")
         svg.text(_x(at) + 5, 64, words, "small")
     for index, (key, number) in enumerate(rows):

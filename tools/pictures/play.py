@@ -34,7 +34,6 @@ __all__ = ["Delivery", "Play", "Worker"]
 START_MS = 1_700_000_000_000
 TOPIC = "persistent://public/default/play"
 SUBSCRIPTION = "workers"
-KEY_SHARED = 3
 FRAME_BYTES_MAX = 1 << 20
 
 
@@ -82,7 +81,7 @@ class Worker:
             delivery, (ledger, entry) = self.hand.pop(0)
             delivery.until_ms, delivery.acknowledged = self.play.now_ms, True
             self.next_done_ms = self.play.now_ms + self.work_ms
-            ack = pb.CommandAck(consumer_id=1, ack_type=0)
+            ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.AckType.Individual)
             ack.message_id.add(ledgerId=ledger, entryId=entry)
             self.say(ack)
             self.ask(1)
@@ -142,8 +141,10 @@ class Play:
     def join(self, name: str, work_ms: int, permits: int = 100) -> Worker:
         """A worker joins; ``permits`` is the size of its receiver queue."""
         worker = self.workers[name] = Worker(self, name, self._connect(), work_ms)
-        subscribe = pb.CommandSubscribe(topic=TOPIC, subscription=SUBSCRIPTION, subType=KEY_SHARED, consumer_id=1)
-        subscribe.request_id, subscribe.consumer_name, subscribe.initialPosition = 1, name, 1
+        subscribe = pb.CommandSubscribe(topic=TOPIC, subscription=SUBSCRIPTION, consumer_id=1, consumer_name=name)
+        subscribe.subType = pb.CommandSubscribe.SubType.Key_Shared
+        subscribe.initialPosition = pb.CommandSubscribe.InitialPosition.Earliest
+        subscribe.request_id = 1
         worker.say(subscribe)
         worker.ask(permits)
         return worker

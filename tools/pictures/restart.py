@@ -27,9 +27,7 @@ def play(classic: bool) -> Play:
     run.publish(*(KEYS[(each * 5 + each // len(KEYS)) % len(KEYS)] for each in range(MESSAGES)))
     for worker in list(run.workers.values()):
         worker.ask(PERMITS)
-    run.until(
-        END_MS, {LEAVE_MS: lambda: run.workers["B"].leave(), BACK_MS: lambda: run.join("B", WORK_MS, PERMITS)}
-    )
+    run.until(END_MS, {LEAVE_MS: run.workers["B"].leave, BACK_MS: lambda: run.join("B", WORK_MS, PERMITS)})
     return run
 
 
@@ -119,4 +117,4 @@ def _legend(svg: Svg, bottom: float) -> None:
     svg.text(LEFT + 398, y, "the key drains", "small faint")
     svg.box(LEFT + 500, y - 12, 22, 15, "bad-line thick", radius=3)
     svg.text(LEFT + 530, y, "at two workers at once", "small faint")
-    svg.text(LEFT, y + 22, f"{MESSAGES} messages, {WORK_MS} ms of work each, receiver queues of {PERMITS}", "small faint")
+    svg.text(LEFT, y + 22, f"{MESSAGES} messages, {WORK_MS} ms of work each, queues of {PERMITS}", "small faint")
