@@ -26,6 +26,7 @@ __all__ = [
     "MetadataFailed",
     "NotAllowed",
     "NotFound",
+    "NothingToExpire",
     "ProducerBusy",
     "ProducerFenced",
     "ServiceNotReady",
@@ -150,6 +151,13 @@ class ProducerFenced(MagnetarError):
     """An exclusive producer took over; this one must not write any more."""
 
     code = 25
+    status = 409
+    fault = "client"
+
+
+class NothingToExpire(MagnetarError):
+    """The subscription has nothing unacknowledged that an expiry could end."""
+
     status = 409
     fault = "client"
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from magnetar.core.broker import Broker
 from magnetar.core.creating import with_topic
+from magnetar.core.explain.entries import load_entries
 from magnetar.core.names import TopicName
 from magnetar.core.requests.cursors import with_last_entry
 from magnetar.core.topic import Topic
@@ -80,6 +81,20 @@ class Bridge:
         if not found:
             raise TopicNotFound(f"Topic {name} not found")
         return found[0]
+
+    async def entries(self, topic: Topic, offsets: list[int]) -> dict[int, bytes]:
+        """Entries by offset; those that cannot be read are left out."""
+        found: dict[int, bytes] = {}
+
+        def start(done: Done) -> None:
+            def loaded(entries: dict[int, bytes]) -> None:
+                found.update(entries)
+                done(None)
+
+            load_entries(topic, offsets, loaded)
+
+        await self.change(start)
+        return found
 
     async def last_entry(self, topic: Topic) -> tuple[int, int]:
         """Offset of the topic's last entry and its last batch index; -1 for none."""

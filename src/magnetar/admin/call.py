@@ -14,6 +14,7 @@ from magnetar.admin.bridge import Bridge
 from magnetar.admin.rates import Sampler
 from magnetar.core.broker import Broker
 from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 from magnetar.errors import TopicNotFound
 from magnetar.server.settings import Settings
@@ -81,6 +82,32 @@ class Call:
         if topic.deleted:
             raise Refusal(404, f"Topic {name} not found")
         return topic
+
+    async def subscription(self) -> Subscription:
+        """The subscription of the path, on a topic that is not partitioned."""
+        topic, sub = await self.topic(), self.part("sub")
+        if sub not in topic.subscriptions:
+            raise self.unknown_subscription()
+        return topic.subscriptions[sub]
+
+    async def subscriptions(self) -> list[Subscription]:
+        """The subscription of the path on the topic, or on every partition of it that has been used and has it."""
+        name, sub = self.name(), self.part("sub")
+        partitions = self.core.catalog.partitions(name)
+        topics = self.partitions(name) if partitions else [await self.open(name)]
+        found = [topic.subscriptions[sub] for topic in topics if sub in topic.subscriptions]
+        if not found:
+            raise self.unknown_subscription()
+        return found
+
+    def unknown_subscription(self) -> Refusal:
+        return Refusal(404, f"Subscription {self.part('sub')} not found for topic {self.name()}")
+
+    def partitions(self, name: TopicName) -> list[Topic]:
+        """The partitions of a topic that have been used."""
+        count = self.core.catalog.partitions(name)
+        topics = [self.core.topics.get(str(name.with_partition(index))) for index in range(count)]
+        return [topic for topic in topics if topic is not None]
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean of the query."""

@@ -9,7 +9,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from magnetar.admin.call import Handler
-from magnetar.admin.handlers import brokers, lookup, metrics, namespaces, partitions, stats, subscriptions, topics
+from magnetar.admin.handlers import (
+    brokers,
+    clearing,
+    explain,
+    lookup,
+    metrics,
+    namespaces,
+    partitions,
+    stats,
+    subscriptions,
+    topics,
+)
 
 __all__ = ["ROUTES", "Route"]
 
@@ -70,6 +81,20 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_TOPIC}/subscriptions", subscriptions.names, "names of the subscriptions"),
     Route("PUT", _SUB, subscriptions.create, "create a subscription"),
     Route("DELETE", _SUB, subscriptions.delete, "delete a subscription"),
+    Route("GET", f"{_SUB}/explain", explain.explain, "why a subscription or a key does not move"),
+    Route("GET", f"{_SUB}/pendingAcks", explain.pending_acks, "what consumers hold unacknowledged, in pages"),
+    Route("GET", f"{_SUB}/history", explain.history, "who came and went, and how long drains took"),
+    Route("POST", f"{_SUB}/skip_all", clearing.clear, "acknowledge the whole backlog"),
+    Route("POST", f"{_SUB}/skip/{{numMessages}}", clearing.skip, "acknowledge the beginning of the backlog"),
+    Route("POST", f"{_SUB}/expireMessages", clearing.expire_position, "acknowledge everything up to a message"),
+    Route("POST", f"{_SUB}/expireMessages/{{expireTimeInSeconds}}", clearing.expire, "acknowledge what is old"),
+    Route(
+        "POST",
+        f"{_TOPIC}/all_subscription/expireMessages/{{expireTimeInSeconds}}",
+        clearing.expire_all,
+        "acknowledge what is old, on every subscription",
+    ),
+    Route("POST", f"{_SUB}/consumer/{{consumer}}/disconnect", subscriptions.disconnect, "disconnect a consumer"),
     Route("GET", f"{_TOPIC}/lastMessageId", topics.last_message_id, "id of the last message"),
     Route("GET", f"{_TOPIC}/backlog", topics.backlog, "what lies unacknowledged"),
     Route("POST", f"{_TOPIC}/terminate", topics.terminate, "end a topic"),

@@ -18,6 +18,8 @@ _COMMANDS = {
     "standalone": ("magnetar.cli.standalone", "Run the broker in this terminal."),
     "produce": ("magnetar.cli.produce", "Send messages to a topic."),
     "consume": ("magnetar.cli.consume", "Print the messages of a topic."),
+    "explain": ("magnetar.cli.explain", "Say why a subscription or a key does not move."),
+    "disconnect": ("magnetar.cli.disconnect", "Disconnect a consumer, so that others get what it holds."),
     "log": ("magnetar.cli.log", "Look into the log of a broker that is not running."),
     "version": ("magnetar.cli.version", "Print the version."),
 }

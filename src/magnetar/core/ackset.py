@@ -113,6 +113,27 @@ class AckSet:
             self.blocks[edge] = kept
         self.above = sum(bits.bit_count() for bits in self.blocks.values())
 
+    def behind(self, count: int) -> int:
+        """The offset behind the first ``count`` entries that are not acknowledged."""
+        self._cut()
+        at = self.floor
+        for block in sorted(self.blocks):
+            gap = max((block << _SHIFT) - at, 0)
+            if count <= gap:
+                break
+            count -= gap
+            at += gap
+            bits, size = self.blocks[block] >> (at & _LOW), _BITS - (at & _LOW)
+            if count > size - bits.bit_count():
+                count -= size - bits.bit_count()
+                at += size
+                continue
+            while count:
+                count -= ~bits & 1
+                bits >>= 1
+                at += 1
+        return at + count
+
     def part(self, offset: int) -> int:
         """The mask of what is left of the batch at ``offset``; -1 when nothing of it was acknowledged singly."""
         return self.parts.get(offset, -1)

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from magnetar.core.entryinfo import COUNT
 from magnetar.wire.replies import message_head
 
 if TYPE_CHECKING:
     from magnetar.core.session import Session
     from magnetar.core.subscription import Subscription
 
-__all__ = ["Consumer", "mask_words", "pending_count", "pending_hash", "pending_word", "words_mask"]
-
-_COUNT_BITS = 24
-_COUNT = (1 << _COUNT_BITS) - 1
+__all__ = ["TICK_MS", "Consumer", "mask_words", "pending_count", "pending_hash", "pending_word", "words_mask"]
 
 _WORD = (1 << 64) - 1
 
+_TICK_SHIFT: Final = 20
+"""As many bits as COUNT has."""
+_HASH_SHIFT: Final = 31
+_TICKS: Final = 1 << 11
 
-def pending_word(key_hash: int, count: int) -> int:
-    """What ``pending`` keeps of an entry: the hash of its key (0 where keys do not matter) and its open messages."""
-    return key_hash << _COUNT_BITS | count
+TICK_MS: Final = 100
+"""How exactly the time is known at which an entry was sent, as long as nothing is pending for long."""
+
+
+def pending_word(key_hash: int, tick: int, count: int) -> int:
+    """What ``pending`` keeps of an entry, in the 62 bits of a number that compiled code handles without an object.
+
+    The hash of its key (31 bits, 0 where keys do not matter), when it was sent (11 bits, in ticks of its consumer), and
+    its open messages (20 bits), which stand lowest, so that some are taken off by subtraction.
+    """
+    return key_hash << _HASH_SHIFT | tick << _TICK_SHIFT | count
 
 
 def pending_hash(word: int) -> int:
     """The key's hash in a pending word."""
-    return word >> _COUNT_BITS
+    return word >> _HASH_SHIFT
 
 
 def pending_count(word: int) -> int:
     """The messages in a pending word that are not acknowledged."""
-    return word & _COUNT
+    return word & COUNT
 
 
 class Consumer:
@@ -46,6 +56,12 @@ class Consumer:
         self.permits: int = 0
         self.unacked: int = 0
         self.pending: dict[int, int] = {}
+        """Offset to pending word, in the order in which the entries were sent."""
+        self.tick: int = 0
+        """The tick of what is sent now; they count from ``tick_base_ms`` and last ``tick_ms`` each."""
+        self.tick_ms: int = TICK_MS
+        self.tick_base_ms: int = 0
+        self.tick_end_ms: int = 0
         self.queue: list[tuple[int, int]] = []
         """Key_Shared: a heap of (offset, key hash) that wait for this consumer's permits."""
         self.drained_total: int = 0
@@ -76,7 +92,8 @@ class Consumer:
         """Put the entry on the wire; ``left`` is the mask of a partly acknowledged batch or -1. Messages charged."""
         ack_set: list[int] | None = None
         if left >= 0:
-            count = left.bit_count()
+            # A mask is what a client said, and may have more bits than the batch has messages.
+            count = min(left.bit_count(), count)
             ack_set = mask_words(left)
         session = self.session
         size = len(entry)
@@ -89,6 +106,40 @@ class Consumer:
         if redeliveries:
             self.redelivered += count
         return count
+
+    def next_tick(self, now_ms: int) -> None:
+        """The tick has ended: go to the present one.
+
+        Ticks count anew when nothing is pending. When they run out, they count from the oldest pending entry on, and
+        last as long as it takes for half of them to reach back to it; then the pending words are rewritten.
+        """
+        if not self.pending:
+            self.tick_ms = TICK_MS
+            self.tick_base_ms = now_ms
+        elif now_ms - self.tick_base_ms >= self.tick_ms * _TICKS:
+            self._renumber(now_ms)
+        self.tick = (now_ms - self.tick_base_ms) // self.tick_ms
+        self.tick_end_ms = self.tick_base_ms + (self.tick + 1) * self.tick_ms
+
+    def _renumber(self, now_ms: int) -> None:
+        base_ms, unit_ms = self.oldest_sent_ms(), TICK_MS
+        while (now_ms - base_ms) * 2 >= unit_ms * _TICKS:
+            unit_ms *= 2
+        for offset, word in self.pending.items():
+            tick = (self.pending_sent_ms(word) - base_ms) // unit_ms
+            self.pending[offset] = pending_word(pending_hash(word), tick, pending_count(word))
+        self.tick_ms = unit_ms
+        self.tick_base_ms = base_ms
+
+    def pending_sent_ms(self, word: int) -> int:
+        """When the entry of a pending word was sent, at most a tick before it really was."""
+        return self.tick_base_ms + ((word >> _TICK_SHIFT) & (_TICKS - 1)) * self.tick_ms
+
+    def oldest_sent_ms(self) -> int:
+        """When the entry was sent that has been pending longest, 0 when nothing is."""
+        for word in self.pending.values():
+            return self.pending_sent_ms(word)
+        return 0
 
     def flowed(self, permits: int, now_ms: int) -> None:
         """The client is ready for ``permits`` more messages."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from magnetar.wire.errors import WireError
 from magnetar.wire.metadata import peek
 
 __all__ = ["CHUNK", "COUNT", "chunk_of", "entry_count", "last_batch_index"]
 
-CHUNK = 1 << 30
+CHUNK: Final = 1 << 30
 """Set in a count when the entry is one chunk of a larger message."""
 
-COUNT = (1 << 24) - 1
-"""The messages of an entry, which are at most this many."""
+COUNT: Final = (1 << 20) - 1
+"""The messages of an entry, which count as at most this many: 5 MiB of empty ones are fewer."""
 
 
 def entry_count(entry: bytes) -> int:

@@ -65,4 +65,6 @@ class Options:
         """0: a drain lasts as long as its holder."""
         self.look_ahead_per_consumer: int = 4_000
         self.look_ahead_per_subscription: int = 40_000
+        self.history_events_max: int = 100
+        """How many of its latest changes a subscription remembers."""
         self.subscription_metadata_bytes: int = 1_024

@@ -36,6 +36,9 @@ class Source:
         self.base: int = 0
         self.window: list[bytes] = []
         self.reading: bool = False
+        self.wanted: int = 0
+        self.error: str = ""
+        """Why the log could not answer the last read; it is tried again."""
         self.ticket: int = 0
 
     def load(self, offset: int, ahead: int) -> bool:
@@ -53,6 +56,7 @@ class Source:
             return True
         if not self.reading:
             self.reading = True
+            self.wanted = offset
             options = self.broker.options
             limit = min(ahead, options.read_batch_entries, tail.base - offset)
             self.ticket = self.broker.read(self.stream, offset, limit, options.read_batch_bytes, self._arrived)
@@ -63,9 +67,11 @@ class Source:
         if ticket != self.ticket:
             return
         if answer.error is not None or (not answer.entries and answer.offset <= wanted):
+            self.error = str(answer.error or "the log answered without entries")
             self.broker.timers.at(self.broker.now_ms + READ_RETRY_MS, self._again)
             return
         self.reading = False
+        self.error = ""
         lost = min(max(answer.offset - wanted, 0), self.broker.options.read_batch_entries)
         self.base = wanted
         self.window = [b""] * lost
@@ -81,4 +87,5 @@ class Source:
         """Drop the window and ignore what is under way."""
         self.window = []
         self.reading = False
+        self.error = ""
         self.ticket = 0

@@ -15,6 +15,7 @@ from magnetar.core.ackset import AckSet, delta_floor, delta_offsets, delta_parts
 from magnetar.core.consumer import words_mask
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.choose import make_dispatcher
+from magnetar.core.history import JOINED, LEFT, History, note
 from magnetar.core.requests.notices import end_of_topic
 from magnetar.ports.log import Drop, Merge, Put, Record
 
@@ -44,6 +45,7 @@ class Subscription:
         self.acks: AckSet = AckSet(floor)
         self.properties: dict[str, str] = {}
         self.consumers: list[Consumer] = []
+        self.history: History = History(topic.broker.options.history_events_max)
         self.kind: str = ""
         self.dispatcher: Dispatcher | None = None
         self.fenced: bool = False
@@ -88,6 +90,7 @@ class Subscription:
         except Exception:
             self.consumers.remove(consumer)
             raise
+        note(self, JOINED, consumer, self.dispatcher.share(consumer), 0)
         self.topic.broker.wake(self)
 
     def leave(self, consumer: Consumer) -> None:
@@ -98,7 +101,9 @@ class Subscription:
         self.consumers.remove(consumer)
         self.bytes_out += consumer.bytes_out
         if self.dispatcher is not None:
+            slots, held = self.dispatcher.share(consumer), len(consumer.pending)
             self.dispatcher.remove(consumer)
+            note(self, LEFT, consumer, slots, held)
         self.topic.consumer_left(self)
 
     def dispatch(self) -> None:
@@ -146,14 +151,11 @@ class Subscription:
     def ack(self, consumer: Consumer, ack: Ack) -> None:
         """Any other acknowledgement."""
         if ack.ack_type == 1:
-            if len(ack.ids) == 1 and not self._shared():
+            if len(ack.ids) == 1 and not (self.dispatcher is not None and self.dispatcher.tracks_pending):
                 self._ack_cumulative(consumer, ack.ids[0])
             return
         for message_id in ack.ids:
             self._ack_one(consumer, message_id)
-
-    def _shared(self) -> bool:
-        return self.dispatcher is not None and self.dispatcher.tracks_pending
 
     def _ack_one(self, consumer: Consumer, message_id: MessageId) -> None:
         topic = self.topic
@@ -165,15 +167,14 @@ class Subscription:
             if self.acks.contains(offset):
                 return
             left = self.acks.keep_part(offset, words_mask(words))
+            self.mark()
             if left:
                 self.new_parts[offset] = left
-                self.mark()
-                if self.dispatcher is not None:
-                    self.dispatcher.settle_part(consumer, offset, left)
-                return
-            self.new_offsets.append(offset)
-            self.mark()
-            if self.dispatcher is not None:
+            else:
+                self.new_offsets.append(offset)
+            if self.dispatcher is not None and left:
+                self.dispatcher.settle_part(consumer, offset, left)
+            elif self.dispatcher is not None:
                 self.dispatcher.settle(consumer, offset)
             return
         if words and any(words):
@@ -250,9 +251,7 @@ class Subscription:
                 if self.new_parts:
                     records.append(Merge(stream, key, delta_parts(self.new_parts)))
             self.whole = False
-        self.new_offsets = []
-        self.new_parts = {}
-        self.new_floor = -1
+        self.new_offsets, self.new_parts, self.new_floor = [], {}, -1
         if self.topic.terminated:
             self.topic.broker.wake(self)
 
@@ -293,9 +292,7 @@ class Subscription:
         if left > 0:
             acks.parts[offset] = left
         self.acks = acks
-        self.new_offsets = []
-        self.new_parts = {}
-        self.new_floor = -1
+        self.new_offsets, self.new_parts, self.new_floor = [], {}, -1
         if self.dispatcher is not None:
             self.dispatcher.reset()
         self.write_whole()

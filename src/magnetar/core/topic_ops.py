@@ -1,4 +1,4 @@
-"""What an operator does to a topic: terminate, unload, delete its subscriptions, make them, let partitions grow."""
+"""What an operator does to a topic and its subscriptions; ``done`` is called when it is durable."""
 
 from __future__ import annotations
 
@@ -6,15 +6,31 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.creating import create_partitioned, create_topic
+from magnetar.core.history import DISCONNECTED, note
 from magnetar.core.names import TopicName
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.topic import Topic
+from magnetar.core.upkeep import expire, expire_to
+from magnetar.errors import NothingToExpire, ServiceNotReady, SubscriptionNotFound
 
 if TYPE_CHECKING:
     from magnetar.core.broker import Broker
     from magnetar.core.subscription import Subscription
 
-__all__ = ["create_subscription", "delete_subscription", "grow_partitions", "terminate", "unload"]
+__all__ = [
+    "create_subscription",
+    "delete_subscription",
+    "disconnect",
+    "expire_before",
+    "expire_through",
+    "grow_partitions",
+    "skip",
+    "terminate",
+    "unload",
+]
+
+EXPIRY_ALWAYS_FROM = 1_000
+"""With this backlog or more an expiry counts as done although nothing was old enough, as in Pulsar."""
 
 Done = Callable[[Exception | None], None]
 
@@ -60,6 +76,57 @@ def delete_subscription(sub: Subscription, done: Done) -> None:
     """The subscription goes, and whoever is connected to it is sent away."""
     delete_cursor(sub)
     sub.topic.broker.when_durable(done)
+
+
+def skip(sub: Subscription, entries: int, done: Done) -> None:
+    """Acknowledge the first entries of the backlog, all of it below 0. What a Key_Shared consumer holds stays held."""
+    refuse_moving(sub)
+    end = sub.topic.tail.end
+    sub.move_floor(end if entries < 0 else min(sub.acks.behind(entries), end))
+    sub.topic.broker.when_durable(done)
+
+
+def expire_before(sub: Subscription, before_ms: int, done: Done) -> None:
+    """Acknowledge what was published before the given time; refused where there is nothing to do, as in Pulsar."""
+    refuse_moving(sub)
+    expected = sub.backlog() > 0 and (not sub.consumers or sub.backlog() >= EXPIRY_ALWAYS_FROM)
+
+    def over(moved: bool) -> None:
+        if moved or expected:
+            sub.topic.broker.when_durable(done)
+        else:
+            done(NothingToExpire(f"{_NOT_ISSUED.format('timestamp', sub.topic.name)}: {sub.name} has nothing that old"))
+
+    expire(sub, before_ms, over)
+
+
+def expire_through(sub: Subscription, offset: int, done: Done) -> None:
+    """Acknowledge everything up to and including the offset."""
+    refuse_moving(sub)
+    if offset >= sub.topic.tail.end or not expire_to(sub, offset + 1):
+        reason = f"{sub.name} has nothing unacknowledged up to there, or the topic ends before it"
+        raise NothingToExpire(f"{_NOT_ISSUED.format('position', sub.topic.name)}: {reason}")
+    sub.topic.broker.when_durable(done)
+
+
+_NOT_ISSUED = "Expire message by {} not issued on topic {}"
+
+
+def refuse_moving(sub: Subscription) -> None:
+    """Raise when the cursor is being set elsewhere just now, or is gone."""
+    if sub.deleted:
+        raise SubscriptionNotFound(f"Subscription {sub.name} not found for topic {sub.topic.name}")
+    if sub.fenced:
+        raise ServiceNotReady(f"subscription {sub.name} is being moved; try again")
+
+
+def disconnect(sub: Subscription, name: str) -> int:
+    """Disconnect the consumers of this name, whose messages go to others in order; how many there were."""
+    found = [consumer for consumer in sub.consumers if consumer.name == name]
+    for consumer in found:
+        note(sub, DISCONNECTED, consumer, 0, len(consumer.pending))
+        consumer.session.drop_consumer(consumer)
+    return len(found)
 
 
 def grow_partitions(broker: Broker, name: TopicName, partitions: int, done: Done) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from magnetar.core.subscription import Subscription
     from magnetar.core.topic import Topic
 
-__all__ = ["Upkeep", "expire", "trim"]
+__all__ = ["Upkeep", "expire", "expire_to", "trim"]
 
 TAIL_CHECK_MS = 10_000
 
@@ -99,13 +99,22 @@ def trim(topic: Topic) -> int:
     return gone
 
 
-def expire(sub: Subscription, before_ms: int) -> None:
-    """Acknowledge what was published before the given time and nobody has acknowledged."""
+def expire(sub: Subscription, before_ms: int, call: Callable[[bool], None] | None = None) -> None:
+    """Acknowledge what was published before the given time; ``call`` hears whether there was any of it."""
 
     def found(offset: int) -> None:
-        before = sub.backlog()
-        if not sub.deleted and not sub.fenced and sub.move_floor(offset):
-            sub.expired_count += before - sub.backlog()
-            sub.last_expired_ms = sub.topic.broker.now_ms
+        moved = expire_to(sub, offset)
+        if call is not None:
+            call(moved)
 
     search_time(sub.topic, sub.acks.floor, before_ms, found)
+
+
+def expire_to(sub: Subscription, offset: int) -> bool:
+    """Acknowledge as expired what lies before ``offset``; whether there was any of it."""
+    before = sub.backlog()
+    if sub.deleted or sub.fenced or not sub.move_floor(offset):
+        return False
+    sub.expired_count += before - sub.backlog()
+    sub.last_expired_ms = sub.topic.broker.now_ms
+    return True

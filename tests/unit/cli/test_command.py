@@ -18,7 +18,7 @@ from magnetar.cli.produce import _paced, _pieces
 from magnetar.cli.standalone import _is_loopback
 
 SOURCE = Path(__file__).parents[3] / "src"
-COMMANDS = ("standalone", "produce", "consume", "log", "version")
+COMMANDS = ("standalone", "produce", "consume", "explain", "disconnect", "log", "version")
 
 
 def python(code: str, **env: str) -> str:

@@ -1,4 +1,4 @@
-"""Subscriptions: which there are, new ones, deleted ones."""
+"""Subscriptions: which there are, new ones, deleted ones, and disconnecting a consumer of one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from aiohttp import web
 
 from magnetar.admin.answers import Refusal, json_answer, no_content
 from magnetar.admin.call import Call
-from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
 from magnetar.core.topic_ops import create_subscription, delete_subscription
+from magnetar.core.topic_ops import disconnect as disconnect_consumer
 
-__all__ = ["create", "delete", "names"]
+__all__ = ["U64", "Position", "create", "delete", "disconnect", "names"]
 
-_U64 = (1 << 64) - 1
+U64 = (1 << 64) - 1
 _Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
@@ -40,15 +40,9 @@ async def names(call: Call) -> web.Response:
     if not partitions:
         return json_answer(list((await call.open(name)).subscriptions))
     found: dict[str, None] = {}
-    for topic in _there(call, name, partitions):
+    for topic in call.partitions(name):
         found.update(dict.fromkeys(topic.subscriptions))
     return json_answer(list(found))
-
-
-def _there(call: Call, name: TopicName, partitions: int) -> list[Topic]:
-    """The partitions that have been used."""
-    topics = [call.core.topics.get(str(name.with_partition(index))) for index in range(partitions)]
-    return [topic for topic in topics if topic is not None]
 
 
 async def create(call: Call) -> web.Response:
@@ -96,7 +90,7 @@ def _offset(topic: Topic, where: _Where) -> int:
         return topic.first_offset
     if not isinstance(where, Position):
         return end
-    ledger, entry = where.ledgerId & _U64, where.entryId & _U64
+    ledger, entry = where.ledgerId & U64, where.entryId & U64
     offset = topic.ledgers.offset_from(ledger, entry, end)
     if where.isExcluded and topic.ledgers.ids and topic.ledgers.offset(ledger, entry) == offset < end:
         offset += 1
@@ -105,16 +99,25 @@ def _offset(topic: Topic, where: _Where) -> int:
 
 async def delete(call: Call) -> web.Response:
     """Without force only while nobody is connected."""
-    name, sub = call.name(), call.part("sub")
-    force = call.flag("force")
-    partitions = call.core.catalog.partitions(name)
-    topics = _there(call, name, partitions) if partitions else [await call.open(name)]
-    found = [topic.subscriptions[sub] for topic in topics if sub in topic.subscriptions]
-    if not found:
-        raise Refusal(404, f"Subscription {sub} not found for topic {name}")
-    if not force and any(one.consumers for one in found):
+    found = await call.subscriptions()
+    if not call.flag("force") and any(one.consumers for one in found):
         raise Refusal(412, "Subscription has active connected consumers")
     for one in found:
         if not one.deleted:
             await call.bridge.change(partial(delete_subscription, one))
+    return no_content()
+
+
+async def disconnect(call: Call) -> web.Response:
+    """The consumers of this name are disconnected; what they hold goes to others, in order."""
+    found, name = await call.subscriptions(), call.part("consumer")
+    there = sum(consumer.name == name for sub in found for consumer in sub.consumers)
+    if not there:
+        raise Refusal(404, f"Consumer {name} is not connected to subscription {call.part('sub')} of {call.name()}")
+
+    def turn() -> None:
+        for sub in found:
+            disconnect_consumer(sub, name)
+
+    call.bridge.pump.run(turn)
     return no_content()

@@ -75,6 +75,14 @@ class Dispatcher:
         """Entries that wait for redelivery."""
         return 0
 
+    def share(self, consumer: Consumer) -> int:
+        """How many hash slots the consumer owns, for the types that have them."""
+        return 0
+
+    def draining(self) -> int:
+        """How many slots drain."""
+        return 0
+
     def active(self) -> Consumer | None:
         """The one consumer that is served, for the types that have one."""
         return None

@@ -29,6 +29,8 @@ class Drains:
         self.keys_left_out: bool = False
         self.active: int = 0
         """How many slots drain."""
+        self.began_ms: int = 0
+        """Since when something drains without a pause."""
         self.cleared_total: int = 0
         self.blocked_total: int = 0
         self.counts: array[int] | None = None
@@ -41,12 +43,14 @@ class Drains:
         fresh = Drains(self.keys_max)
         fresh.cleared_total = self.cleared_total
         fresh.blocked_total = self.blocked_total
+        fresh.began_ms = self.began_ms if self.active else 0
         return fresh
 
     def add(self, key_hash: int, slot: int, now_ms: int, before: Drains) -> None:
         """One more entry of the key is held by a consumer that does not own its slot."""
         counts, since, attempts, coarse = self.counts, self.since, self.attempts, self.coarse
         if counts is None or since is None or attempts is None or coarse is None:
+            self.began_ms = self.began_ms or now_ms
             counts = self.counts = array("I", bytes(4 * _SLOTS))
             since = self.since = array("Q", bytes(8 * _SLOTS))
             attempts = self.attempts = array("I", bytes(4 * _SLOTS))

@@ -36,6 +36,9 @@ class KeyedDispatcher(PendingDispatcher):
             self.selector = WidestSplit()
         self.ordered: bool = not subscription.out_of_order
 
+    def share(self, consumer: Consumer) -> int:
+        return self.selector.share(consumer)
+
     def give(self, consumer: Consumer, offset: int, key_hash: int, entry: bytes, count: int) -> int:
         """Send an entry and charge it; how many messages that were."""
         sub = self.subscription

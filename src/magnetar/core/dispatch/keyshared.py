@@ -27,6 +27,7 @@ from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Waiting
+from magnetar.core.history import DRAINED, LEASED_OUT, Event, note
 from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
@@ -126,10 +127,18 @@ class KeyShared(KeyedDispatcher):
         if fresh.keys_left_out:
             fresh.coarsen({key_hash: slot_of(key_hash) for key_hash in fresh.keys})
         self.drains = fresh
+        self._note_drained(before)
         if fresh.active and self.lease_timer is None:
             self._watch_lease()
 
     # -- drains end --------------------------------------------------------------------------------------------------
+
+    def _note_drained(self, drains: Drains) -> None:
+        """Write into the history how long it took, when nothing drains any more."""
+        if drains.began_ms and not self.drains.active:
+            now = self.subscription.topic.broker.now_ms
+            self.subscription.history.note(Event(now, DRAINED, lasted_ms=now - drains.began_ms))
+            drains.began_ms = 0
 
     def released(self, offset: int, key_hash: int, consumer: Consumer) -> None:
         if self.nacked and self.holding.get(key_hash, _IDLE) == offset:
@@ -145,6 +154,7 @@ class KeyShared(KeyedDispatcher):
             return
         if outcome == 2:
             consumer.drained_total += 1
+            self._note_drained(self.drains)
         if whole:
             for waiting in self.waiting_keys.keys:
                 if self.selector.slot_of(waiting) == slot:
@@ -197,6 +207,7 @@ class KeyShared(KeyedDispatcher):
                 waited_for = 0 < since <= before_ms and key_hash in self.waiting_keys.keys
                 if waited_for and self.owner(slot) is not consumer:
                     self.leased_out += 1
+                    note(self.subscription, LEASED_OUT, consumer, 0, len(consumer.pending))
                     consumer.session.drop_consumer(consumer)
                     break
 
@@ -209,6 +220,9 @@ class KeyShared(KeyedDispatcher):
                 if self.owner(slot) is not consumer:
                     found[slot] = found.get(slot, 0) + pending_count(word)
         return found
+
+    def draining(self) -> int:
+        return self.drains.active
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 

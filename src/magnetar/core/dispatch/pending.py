@@ -52,7 +52,10 @@ class PendingDispatcher(Dispatcher):
 
     def charge(self, consumer: Consumer, offset: int, key_hash: int, count: int) -> None:
         """``count`` messages of the entry were sent to the consumer."""
-        consumer.pending[offset] = pending_word(key_hash, count)
+        now_ms = self.again.broker.now_ms
+        if now_ms >= consumer.tick_end_ms:
+            consumer.next_tick(now_ms)
+        consumer.pending[offset] = pending_word(key_hash, consumer.tick, count)
         consumer.unacked += count
         self.unacked_total += count
         if self.consumer_limit and consumer.unacked >= self.consumer_limit:

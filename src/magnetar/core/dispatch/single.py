@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.entryinfo import COUNT
 from magnetar.core.failover import choose_active
+from magnetar.core.history import ACTIVE, note
 from magnetar.core.requests.notices import active_change
 from magnetar.core.timers import Timer
 
@@ -41,7 +42,6 @@ class SingleActive(Dispatcher):
         self.current: Consumer | None = None
         self.handover: Timer | None = None
         self.redelivered: dict[int, int] = {}
-        self.switches: int = 0
 
     def active(self) -> Consumer | None:
         return self.current
@@ -72,7 +72,7 @@ class SingleActive(Dispatcher):
         if chosen is before:
             return False
         self.current = chosen
-        self.switches += 1
+        note(sub, ACTIVE, chosen, 0, 0)
         if self.kind == "Failover":
             for consumer in sub.consumers:
                 consumer.session.push(active_change(consumer.id, consumer is chosen))

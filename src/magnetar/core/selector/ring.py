@@ -76,6 +76,16 @@ class Ring:
         found = bisect_left(order, at)
         return self.owners[order[found if found < len(order) else 0]][0]
 
+    def share(self, consumer: Consumer) -> int:
+        """How many slots the consumer owns."""
+        order, found = self.order, 0
+        number = next(n for n, owner in self.numbers[consumer.name].items() if owner is consumer)
+        for point in sorted(self._slots(consumer.name, number)):
+            if self.owners[point][0] is consumer:
+                at = bisect_left(order, point)
+                found += point - order[at - 1] if at else point + self.slots - order[-1]
+        return found
+
     def ranges(self) -> list[tuple[int, int, Consumer]]:
         """Who owns what, as (first slot, last slot, consumer), ascending, neighbours of one owner merged."""
         found: list[tuple[int, int, Consumer]] = []

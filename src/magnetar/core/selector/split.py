@@ -61,6 +61,11 @@ class WidestSplit:
             return None
         return self.owners[bisect_left(self.bounds, at)]
 
+    def share(self, consumer: Consumer) -> int:
+        """How many slots the consumer owns."""
+        at = self.owners.index(consumer)
+        return self.bounds[at] - (self.bounds[at - 1] if at else 0)
+
     def ranges(self) -> list[tuple[int, int, Consumer]]:
         """Who owns what, as (first slot, last slot, consumer); the last range ends at 65536, as Pulsar shows it."""
         found: list[tuple[int, int, Consumer]] = []

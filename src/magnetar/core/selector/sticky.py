@@ -64,6 +64,10 @@ class StickyRanges:
             return None
         return self.rows[found][2]
 
+    def share(self, consumer: Consumer) -> int:
+        """How many slots the consumer owns."""
+        return sum(last - first + 1 for first, last, owner in self.rows if owner is consumer)
+
     def ranges(self) -> list[tuple[int, int, Consumer]]:
         return list(self.rows)
 

@@ -1,0 +1,68 @@
+"""What happened to a subscription lately: who came and went, which slots moved, when drains ended.
+
+A bounded list in memory, one event for each change of the assignment and not one for each slot, so that the last
+hundred events reach back far enough to tell the story of a rolling restart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from magnetar.core.consumer import Consumer
+    from magnetar.core.subscription import Subscription
+
+__all__ = ["ACTIVE", "DISCONNECTED", "DRAINED", "JOINED", "LEASED_OUT", "LEFT", "Event", "History", "note"]
+
+JOINED = "joined"
+LEFT = "left"
+ACTIVE = "active"
+"""Failover and Exclusive: the consumer is served from now on."""
+DRAINED = "drained"
+"""The last slot that drained is free; ``lasted_ms`` since the first one began."""
+LEASED_OUT = "leasedOut"
+"""The consumer is disconnected, because it held a drain for longer than the drain lease."""
+DISCONNECTED = "disconnected"
+"""The consumer is disconnected, because an operator said so."""
+
+_CHANGES = (JOINED, LEFT, ACTIVE)
+
+
+@dataclass(slots=True, frozen=True)
+class Event:
+    """One line of the history; what does not belong to its kind is empty."""
+
+    at_ms: int
+    what: str
+    consumer: str = ""
+    slots: int = 0
+    """Key_Shared: how many slots changed hands."""
+    draining: int = 0
+    """Key_Shared: how many slots drain after it."""
+    held: int = 0
+    """The entries that a consumer held unacknowledged when it left."""
+    lasted_ms: int = 0
+
+
+class History:
+    """The newest ``most`` events, oldest first."""
+
+    def __init__(self, most: int) -> None:
+        self.most: int = most
+        self.events: list[Event] = []
+        self.changes: int = 0
+        """Changes of the assignment, those that are forgotten included."""
+
+    def note(self, event: Event) -> None:
+        self.events.append(event)
+        if event.what in _CHANGES:
+            self.changes += 1
+        if len(self.events) > self.most:
+            del self.events[: len(self.events) - self.most]
+
+
+def note(sub: Subscription, what: str, consumer: Consumer, slots: int, held: int) -> None:
+    """A line about a consumer into its subscription's history."""
+    draining = sub.dispatcher.draining() if sub.dispatcher is not None else 0
+    sub.history.note(Event(sub.topic.broker.now_ms, what, consumer.name, slots, draining, held))
