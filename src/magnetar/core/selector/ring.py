@@ -80,7 +80,8 @@ class Ring:
         """How many slots the consumer owns."""
         order, found = self.order, 0
         number = next(n for n, owner in self.numbers[consumer.name].items() if owner is consumer)
-        for point in sorted(self._slots(consumer.name, number)):
+        # Two points of one consumer may fall on the same slot.
+        for point in dict.fromkeys(self._slots(consumer.name, number)):
             if self.owners[point][0] is consumer:
                 at = bisect_left(order, point)
                 found += point - order[at - 1] if at else point + self.slots - order[-1]
