@@ -17,6 +17,7 @@ before Pulsar 4.0 does with the same load. The exit code is 0 when no key was at
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import random
@@ -313,10 +314,13 @@ def explain_frozen(workers: Workers, topic: str, admin_url: str) -> None:
     workers.signal(frozen, signal.SIGSTOP)
     try:
         workers.start(f"worker-{WORKERS}")
-        go_on(workers)
-        print(f"worker-0 is frozen, worker-{WORKERS} has joined:", flush=True)
+        print(f"worker-0 is frozen, worker-{WORKERS} has joined; magnetar explain says:\n", flush=True)
         command = [sys.executable, "-m", "magnetar", "explain", topic, SUBSCRIPTION, "--admin-url", admin_url]
-        subprocess.run(command, check=False)
+        answer = json.loads(subprocess.run([*command, "--json"], stdout=subprocess.PIPE, check=True).stdout)
+        drains = [finding for finding in answer["findings"] if finding["code"] == "DRAINING"]
+        keys = [message["key"] for finding in drains for message in finding["messages"]]
+        subprocess.run(command + [f"--key={key}" for key in keys[:1]], check=True)
+        print(flush=True)
     finally:
         workers.signal(frozen, signal.SIGCONT)
 
@@ -343,7 +347,7 @@ def main() -> int:
     parser.add_argument("--url", help="a broker that runs already, such as pulsar://localhost:6650")
     parser.add_argument("--admin-url", help="its REST interface, such as http://localhost:8080")
     options = parser.parse_args()
-    topic = f"persistent://public/default/rolling-restart-{time.time_ns()}"
+    topic = f"rolling-restart-{time.time_ns()}" if options.url else "rolling-restart"
     with a_broker(options) as (url, admin_url), closing(connect(url)) as client:
         producer = client.create_producer(topic, block_if_queue_full=True)
         with closing(Workers(url, topic)) as workers:
