@@ -9,14 +9,16 @@ PYTEST := $(BIN)/python -m pytest
 # Parts of a test file stay together, in their order, in one of the processes.
 PARALLEL ?= -n 2 --dist loadfile
 UPGRADE ?=
+ARGS ?=
 
-.PHONY: help venv check format test nightly run demo bench interop compiled pure lock docs clean
+.PHONY: help venv check format test nightly run demo rolling bench interop compiled pure lock docs clean
 
 help:
 	@echo "make check     what to run before every commit: format, lint, types, contracts, quick tests (under a minute)"
 	@echo "make test      everything under tests/"
 	@echo "make run       the broker on this machine: pulsar://localhost:6650, http://localhost:8080"
 	@echo "make demo      the broker, keyed workers, and a kill -9 in the middle"
+	@echo "make rolling   keyed workers restarted in turn under load; ARGS=--classic: with Pulsar's older dispatcher"
 	@echo "make bench     speed and memory, as ratios to a rival in the same run"
 	@echo "make interop   the official Java client against a started broker (needs Java and Maven)"
 	@echo "make nightly   the long versions of the tests"
@@ -63,6 +65,9 @@ run: venv
 
 demo: venv
 	$(BIN)/python examples/demo.py
+
+rolling: venv
+	$(BIN)/python examples/rolling_restart.py $(ARGS)
 
 bench: venv
 	$(BIN)/python -m bench
