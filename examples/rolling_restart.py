@@ -316,10 +316,11 @@ def explain_frozen(workers: Workers, topic: str, admin_url: str) -> None:
         workers.start(f"worker-{WORKERS}")
         print(f"worker-0 is frozen, worker-{WORKERS} has joined; magnetar explain says:\n", flush=True)
         command = [sys.executable, "-m", "magnetar", "explain", topic, SUBSCRIPTION, "--admin-url", admin_url]
-        answer = json.loads(subprocess.run([*command, "--json"], stdout=subprocess.PIPE, check=True).stdout)
-        drains = [finding for finding in answer["findings"] if finding["code"] == "DRAINING"]
-        keys = [message["key"] for finding in drains for message in finding["messages"]]
-        subprocess.run(command + [f"--key={key}" for key in keys[:1]], check=True)
+        asked = subprocess.run([*command, "--json"], stdout=subprocess.PIPE, check=False)
+        if asked.returncode == 0:
+            drains = [one for one in json.loads(asked.stdout)["findings"] if one["code"] == "DRAINING"]
+            keys = [each["key"] for finding in drains for each in finding["messages"] if "key" in each]
+            subprocess.run(command + [f"--key={key}" for key in keys[:1]], check=True)
         print(flush=True)
     finally:
         workers.signal(frozen, signal.SIGCONT)
