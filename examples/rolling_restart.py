@@ -233,16 +233,17 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 
 def held(notes: list[Note], ended_ns: dict[str, int]) -> list[Held]:
     """Who held what and how long, in the order of beginning."""
-    open_since: dict[tuple[str, str, int], int] = {}
+    open_since: dict[tuple[str, str, int], deque[int]] = defaultdict(deque)
     found = []
     for note in sorted(notes):
         what = (note.worker, note.key, note.number)
         if note.done:
-            found.append(Held(open_since.pop(what), note.at_ns, *what))
+            found.append(Held(open_since[what].popleft(), note.at_ns, *what))
         else:
-            open_since[what] = note.at_ns
+            # A worker may be given again what it holds, after its connection was lost.
+            open_since[what].append(note.at_ns)
     # What is still open was in the hands of a worker that was killed.
-    found += [Held(since, ended_ns[what[0]], *what) for what, since in open_since.items()]
+    found += [Held(since, ended_ns[what[0]], *what) for what, left in open_since.items() for since in left]
     return sorted(found)
 
 
