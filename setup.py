@@ -50,6 +50,7 @@ MODULES = (
     "src/magnetar/core/dispatch/single.py",
     "src/magnetar/core/dispatch/skim.py",
     "src/magnetar/core/dispatch/waiting.py",
+    "src/magnetar/core/explain/keyed.py",
     "src/magnetar/core/selector/ring.py",
     "src/magnetar/core/selector/split.py",
     "src/magnetar/core/selector/sticky.py",

@@ -21,8 +21,10 @@ __all__ = [
     "ConsumerNotFound",
     "IncompatibleSchema",
     "InvalidTopicName",
+    "InvalidValue",
     "LogFailed",
     "MagnetarError",
+    "MalformedValue",
     "MetadataFailed",
     "NotAllowed",
     "NotFound",
@@ -123,6 +125,22 @@ class ProducerBusy(MagnetarError):
 
 class InvalidTopicName(MagnetarError):
     code = 17
+    status = 412
+    fault = "client"
+
+
+class MalformedValue(MagnetarError):
+    """A value in a request is not of the right shape."""
+
+    code = 22
+    status = 400
+    fault = "client"
+
+
+class InvalidValue(MagnetarError):
+    """A value in a request is of the right shape but cannot be what it is meant for."""
+
+    code = 22
     status = 412
     fault = "client"
 

@@ -11,10 +11,12 @@ import asyncio
 from collections.abc import Callable
 
 from magnetar.core.broker import Broker
+from magnetar.core.catalog import Row
 from magnetar.core.creating import with_topic
 from magnetar.core.explain.entries import load_entries
 from magnetar.core.names import TopicName
 from magnetar.core.requests.cursors import with_last_entry
+from magnetar.core.rows import Change
 from magnetar.core.topic import Topic
 from magnetar.errors import MagnetarError, ServiceNotReady, TopicNotFound
 from magnetar.server.pump import Pump
@@ -61,9 +63,13 @@ class Bridge:
                 f"the broker could not complete this in {CHANGE_WAIT_S} s; it may still happen: look, then try again"
             ) from None
 
-    async def meta(self, path: str, value: bytes | None, create: bool) -> None:
+    async def meta(self, path: str, value: Row | None, create: bool) -> None:
         """Write one row of the catalogue."""
         await self.change(lambda done: self.core.meta_write(path, value, create, done))
+
+    async def change_row(self, path: str, change: Change) -> None:
+        """Make one row of the catalogue what ``change`` makes of it when its turn has come."""
+        await self.change(lambda done: self.core.rows.change(path, change, False, done))
 
     async def open(self, name: TopicName, create: bool) -> Topic:
         """The topic, created first when it is missing and may be; raises what the core says otherwise."""

@@ -17,6 +17,7 @@ from magnetar.core.names import PERSISTENT, TopicName
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 from magnetar.errors import TopicNotFound
+from magnetar.server.dynamic import Dynamic
 from magnetar.server.settings import Settings
 
 __all__ = ["Admin", "Call", "Handler"]
@@ -31,6 +32,7 @@ class Admin:
     bridge: Bridge
     rates: Sampler
     settings: Settings
+    dynamic: Dynamic
 
 
 class Call:
@@ -42,6 +44,7 @@ class Call:
         self.core: Broker = admin.bridge.core
         self.rates: Sampler = admin.rates
         self.settings: Settings = admin.settings
+        self.dynamic: Dynamic = admin.dynamic
 
     def part(self, name: str) -> str:
         """A variable part of the path, decoded. Bytes that are no text name nothing."""

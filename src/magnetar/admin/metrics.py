@@ -17,6 +17,7 @@ from magnetar.admin.rates import Sampler, topic_out
 from magnetar.admin.stats.common import backlog_bytes
 from magnetar.admin.stats.subscription import blocked
 from magnetar.core.broker import Broker
+from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -125,11 +126,31 @@ def _in_replay(sub: Subscription, rates: Sampler) -> int:
 
 
 def _draining(sub: Subscription, rates: Sampler) -> int:
-    return sub.dispatcher.drains.active if isinstance(sub.dispatcher, KeyShared) else 0
+    return sub.dispatcher.draining() if sub.dispatcher is not None else 0
 
 
-def _drained(sub: Subscription, rates: Sampler) -> int:
-    return sub.dispatcher.drains.cleared_total if isinstance(sub.dispatcher, KeyShared) else 0
+def _of_drains(value: Callable[[Drains], int]) -> Callable[[Subscription, Sampler], int]:
+    def of(sub: Subscription, rates: Sampler) -> int:
+        return value(sub.dispatcher.drains) if isinstance(sub.dispatcher, KeyShared) else 0
+
+    return of
+
+
+def _leased_out(sub: Subscription, rates: Sampler) -> int:
+    return sub.dispatcher.leased_out if isinstance(sub.dispatcher, KeyShared) else 0
+
+
+def _drain_age(sub: Subscription, rates: Sampler) -> float:
+    return _age_s(sub, sub.dispatcher.drains.oldest_ms() if isinstance(sub.dispatcher, KeyShared) else 0)
+
+
+def _pending_age(sub: Subscription, rates: Sampler) -> float:
+    """The first entry of each consumer's pending is the one that it was sent first."""
+    return _age_s(sub, min((consumer.oldest_sent_ms() for consumer in sub.consumers if consumer.pending), default=0))
+
+
+def _age_s(sub: Subscription, since_ms: int) -> float:
+    return max(sub.topic.broker.now_ms - since_ms, 0) / 1000 if since_ms else 0.0
 
 
 _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
@@ -169,5 +190,11 @@ _SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {
     "pulsar_subscription_last_expire_timestamp": lambda s, r: s.last_expired_ms,
     "pulsar_subscription_last_mark_delete_advanced_timestamp": lambda s, r: s.last_moved_ms,
     "magnetar_subscription_draining_slots": _draining,
-    "magnetar_subscription_drained_slots": _drained,
+    "magnetar_subscription_drain_age_seconds": _drain_age,
+    "magnetar_subscription_drains_cleared_total": _of_drains(lambda drains: drains.cleared_total),
+    "magnetar_subscription_drains_leased_out_total": _leased_out,
+    "magnetar_subscription_blocked_attempts_total": _of_drains(lambda drains: drains.blocked_total),
+    "magnetar_subscription_pending_acks": lambda s, r: sum(len(consumer.pending) for consumer in s.consumers),
+    "magnetar_subscription_oldest_pending_ack_age_seconds": _pending_age,
+    "magnetar_subscription_assignment_changes_total": lambda s, r: s.history.changes,
 }

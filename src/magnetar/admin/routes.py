@@ -12,15 +12,18 @@ from magnetar.admin.call import Handler
 from magnetar.admin.handlers import (
     brokers,
     clearing,
+    configuration,
     explain,
     lookup,
     metrics,
     namespaces,
     partitions,
+    policies,
     stats,
     subscriptions,
     topics,
 )
+from magnetar.core.policies.table import POLICIES, policy
 
 __all__ = ["ROUTES", "Route"]
 
@@ -35,10 +38,29 @@ class Route(NamedTuple):
 
 
 _V2 = "/admin/v2"
+_CONFIGURATION = f"{_V2}/brokers/configuration"
 _TOPIC = f"{_V2}/persistent/{{t}}/{{n}}/{{topic}}"
 _SUB = f"{_TOPIC}/subscription/{{sub}}"
 _NAMESPACE = f"{_V2}/namespaces/{{t}}/{{n}}"
 _LOOKUP = "/lookup/v2/topic/{domain}/{t}/{n}/{topic}"
+
+
+def _policy_routes() -> list[Route]:
+    """The routes of every policy, at the levels where it can be set."""
+    found: list[Route] = []
+    for line in POLICIES:
+        for base, last, handlers in (
+            (_NAMESPACE, line.namespace_path, policies.namespace_handlers),
+            (_TOPIC, line.topic_path, policies.topic_handlers),
+        ):
+            if last:
+                found += [Route(m, f"{base}/{last}", handler, f"policy: {line.text}") for m, handler in handlers(line)]
+    quota = policy("backlog_quota_map")
+    for base, of_topic in ((_NAMESPACE, False), (_TOPIC, True)):
+        for method, last, handler in policies.quota_handlers(quota, of_topic):
+            found.append(Route(method, f"{base}/{last}", handler, f"policy: {quota.text}"))
+    return found
+
 
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/metrics", metrics.page, "metrics as Prometheus text"),
@@ -49,6 +71,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_V2}/brokers/ready", brokers.health, "whether clients are served"),
     Route("GET", f"{_V2}/brokers/version", brokers.version, "the broker's version"),
     Route("GET", f"{_V2}/brokers/leaderBroker", brokers.leader, "the broker that leads, which is this one"),
+    Route("GET", _CONFIGURATION, configuration.names, "settings that change while the broker runs"),
+    Route("GET", f"{_CONFIGURATION}/values", configuration.values, "settings that were changed while the broker ran"),
+    Route("GET", f"{_CONFIGURATION}/runtime", configuration.runtime, "all settings as they are now"),
+    Route("POST", f"{_CONFIGURATION}/{{name}}/{{value}}", configuration.update, "change a setting"),
+    Route("DELETE", f"{_CONFIGURATION}/{{name}}", configuration.delete, "take back the change of a setting"),
     Route("GET", f"{_V2}/brokers", brokers.active, "brokers of the cluster"),
     Route("GET", f"{_V2}/brokers/{{cluster}}", brokers.active, "brokers of the cluster"),
     Route("GET", f"{_V2}/clusters", brokers.clusters, "clusters"),
@@ -100,6 +127,9 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{_TOPIC}/terminate", topics.terminate, "end a topic"),
     Route("POST", f"{_TOPIC}/terminate/partitions", topics.terminate_partitions, "end all partitions"),
     Route("PUT", f"{_TOPIC}/unload", topics.unload, "disconnect everybody from a topic"),
+    # Policies
+    *_policy_routes(),
+    Route("DELETE", f"{_TOPIC}/policies", policies.topic_policies_delete, "take away all policies of a topic"),
     # Lookup
     Route("GET", _LOOKUP, lookup.topic, "the broker of a topic"),
     Route("GET", f"{_LOOKUP}/bundle", lookup.bundle, "the range that a topic falls into"),

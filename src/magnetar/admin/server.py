@@ -25,7 +25,7 @@ class AdminServer:
     def __init__(self, broker: Standalone, settings: Settings) -> None:
         self.sampler = Sampler(broker.core, settings.statsUpdateFrequencyInSecs)
         self._runner = web.AppRunner(
-            make_app(Admin(Bridge(broker.pump), self.sampler, settings)),
+            make_app(Admin(Bridge(broker.pump), self.sampler, settings, broker.dynamic)),
             access_log=None,
             handle_signals=False,
             shutdown_timeout=_STOP_WAIT_S,

@@ -24,13 +24,15 @@ import struct
 from collections.abc import Callable
 
 from magnetar.core.access import grant_exclusive
-from magnetar.core.catalog import Catalog, MetaWrite
+from magnetar.core.catalog import Catalog, MetaWrite, Row
 from magnetar.core.commit import Commit, Run
 from magnetar.core.names import TopicName
 from magnetar.core.options import Options
+from magnetar.core.policies.effective import PolicyBook
 from magnetar.core.producer import Producer
 from magnetar.core.rates import Rates
 from magnetar.core.requests.table import handle
+from magnetar.core.rows import RowWrites
 from magnetar.core.session import Session
 from magnetar.core.subscription import Subscription
 from magnetar.core.tail import TailBudget
@@ -84,8 +86,8 @@ class Broker:
         self.reads: dict[int, tuple[Callable[[int, int, ReadDone], None], int]] = {}
         self.tickets: int = 0
         self.meta_writes: list[MetaWrite] = []
-        self.meta_waits: dict[int, Callable[[Exception | None], None]] = {}
-        self.meta_count: int = 0
+        self.rows: RowWrites = RowWrites(self)
+        self.policies: PolicyBook = PolicyBook(options, self.catalog)
         self.rates: Rates = Rates(self)
         self.upkeep: Upkeep = Upkeep(self)
 
@@ -300,19 +302,13 @@ class Broker:
         call, wanted = self.reads.pop(answer.ticket)
         call(answer.ticket, wanted, answer)
 
-    def meta_write(
-        self, path: str, value: bytes | None, create: bool, call: Callable[[Exception | None], None]
-    ) -> None:
-        """Ask for a change of the catalogue; when it is stored it is applied, then ``call`` hears of it."""
-        self.meta_count += 1
-        self.meta_waits[self.meta_count] = call
-        self.meta_writes.append(MetaWrite(path, value, create, self.meta_count))
+    def meta_write(self, path: str, value: Row | None, create: bool, call: Callable[[Exception | None], None]) -> None:
+        """Ask for a row of the catalogue; when it is stored it is applied, then ``call`` hears of it."""
+        self.rows.change(path, lambda before: value, create, call)
 
     def meta_done(self, write: MetaWrite, error: Exception | None) -> None:
         """The store has made the change, or not."""
-        if error is None:
-            self.catalog.apply(write.path, write.value)
-        self.meta_waits.pop(write.number)(error)
+        self.rows.stored(write, error)
 
     # -- time --------------------------------------------------------------------------------------------------------
 

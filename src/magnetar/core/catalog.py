@@ -8,7 +8,11 @@ path and value are applied here. Paths are the table of contents:
 /namespaces/T/N                                  the policies of the namespace
 /topics/T/N/DOMAIN/ENCODED-LOCAL-NAME            {"stream": number in the log, "properties": {}}
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
+/settings/NAME                                   {"value": a setting's text, changed while running}
 ===============================================  ===============================================
+
+Topics of both kinds may have ``"policies"`` as well. They stand in the topic's own row, so that a topic and its
+policies come and go together.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from typing import Any
 
 from magnetar.core.names import TopicName
 
-__all__ = ["Catalog", "MetaWrite", "encode_row"]
+__all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
 TOPICS, PARTITIONED = "/topics/", "/partitioned/"
-TENANTS, NAMESPACES = "/tenants/", "/namespaces/"
+TENANTS, NAMESPACES, SETTINGS = "/tenants/", "/namespaces/", "/settings/"
 
 Row = dict[str, Any]
 
@@ -47,33 +51,47 @@ class Catalog:
     def __init__(self) -> None:
         self.tenants: dict[str, Row] = {}
         self.namespaces: dict[str, Row] = {}
+        self.settings: dict[str, Row] = {}
         self.topics: dict[str, Row] = {}
         self.partitioned: dict[str, Row] = {}
         self.by_namespace: dict[str, dict[str, int]] = {}
         """Full names of the topics (0) and partitioned topics (their partitions) of each namespace, in order of age."""
 
-    def apply(self, path: str, value: bytes | None) -> None:
-        """The store holds ``value`` (None: nothing) at ``path`` now."""
-        row: Row | None = json.loads(value) if value is not None else None
-        for prefix, table in ((TENANTS, self.tenants), (NAMESPACES, self.namespaces)):
+    def _place(self, path: str) -> tuple[dict[str, Row], str]:
+        """The table that a path belongs to, and its key there."""
+        for prefix, table in ((TENANTS, self.tenants), (NAMESPACES, self.namespaces), (SETTINGS, self.settings)):
             if path.startswith(prefix):
-                name = path[len(prefix) :]
-                if row is None:
-                    table.pop(name, None)
-                else:
-                    table[name] = row
-                return
+                return table, path[len(prefix) :]
         for prefix, table in ((TOPICS, self.topics), (PARTITIONED, self.partitioned)):
             if path.startswith(prefix):
-                topic = TopicName.from_path(path[len(prefix) :])
-                known = self.by_namespace.setdefault(topic.namespace, {})
-                if row is None:
-                    table.pop(str(topic), None)
-                    known.pop(str(topic), None)
-                else:
-                    table[str(topic)] = row
-                    known[str(topic)] = int(row.get("partitions", 0))
-                return
+                return table, str(TopicName.from_path(path[len(prefix) :]))
+        return {}, path
+
+    def apply(self, path: str, value: bytes | None) -> None:
+        """The store holds ``value`` (None: nothing) at ``path`` now. Rows of no known table are passed over."""
+        row: Row | None = json.loads(value) if value is not None else None
+        table, key = self._place(path)
+        if row is None:
+            table.pop(key, None)
+        else:
+            table[key] = row
+        if table is self.topics or table is self.partitioned:
+            known = self.by_namespace.setdefault(TopicName(key).namespace, {})
+            if row is None:
+                known.pop(key, None)
+            else:
+                known[key] = int(row.get("partitions", 0))
+
+    def row(self, path: str) -> Row | None:
+        """What stands at ``path``, None when nothing does."""
+        table, key = self._place(path)
+        return table.get(key)
+
+    def own_policies(self, name: TopicName) -> Row:
+        """The policies of the topic itself; a partition has those of its partitioned topic."""
+        row = self.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}") or self.topics.get(str(name))
+        found: Row = row.get("policies", {}) if row is not None else {}
+        return found
 
     def partitions(self, name: TopicName) -> int:
         """How many partitions the topic has; 0 when it is not a partitioned topic."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, encode_row
+from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.names import PERSISTENT, TopicName
 from magnetar.core.topic import Topic
 from magnetar.errors import NotAllowed, TopicNotFound
@@ -14,7 +14,15 @@ from magnetar.ports.log import DropStream
 if TYPE_CHECKING:
     from magnetar.core.broker import Broker
 
-__all__ = ["create_partitioned", "create_topic", "delete_partitioned", "delete_topic", "may_create", "with_topic"]
+__all__ = [
+    "auto_partitions",
+    "create_partitioned",
+    "create_topic",
+    "delete_partitioned",
+    "delete_topic",
+    "may_create",
+    "with_topic",
+]
 
 Then = Callable[[Topic | None, Exception | None], None]
 Done = Callable[[Exception | None], None]
@@ -22,10 +30,18 @@ Done = Callable[[Exception | None], None]
 
 def may_create(broker: Broker, name: TopicName) -> bool:
     """Whether a topic of this name may come into being by being used."""
-    if not broker.options.auto_create_topics:
+    if not broker.policies.namespace_value(name.namespace, "autoTopicCreationOverride")["allowAutoTopicCreation"]:
         return False
     parent = broker.catalog.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}")
     return parent is None or name.partition < 0 or name.partition < int(parent["partitions"])
+
+
+def auto_partitions(broker: Broker, name: TopicName) -> int:
+    """How many partitions a topic gets that comes into being by being used; 0 for a topic without partitions."""
+    found = broker.policies.namespace_value(name.namespace, "autoTopicCreationOverride")
+    if found["topicType"] != "partitioned":
+        return 0
+    return int(found["defaultNumPartitions"]) or broker.options.default_partitions
 
 
 def with_topic(broker: Broker, text: str, create: bool, then: Then) -> None:
@@ -61,7 +77,7 @@ def _exists_as_partition(broker: Broker, name: TopicName) -> bool:
 def _check_namespace(broker: Broker, name: TopicName) -> None:
     if name.namespace not in broker.catalog.namespaces:
         raise TopicNotFound(f"Namespace {name.namespace} does not exist: create it first ({NAMESPACES}...)")
-    most = broker.options.max_topics_per_namespace
+    most = int(broker.policies.namespace_value(name.namespace, "max_topics_per_namespace"))
     if most and len(broker.catalog.by_namespace.get(name.namespace, {})) >= most:
         raise NotAllowed(f"namespace {name.namespace} has its {most} topics (maxTopicsPerNamespace)")
 
@@ -80,17 +96,18 @@ def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
             broker.topics[full] = topic
         then(topic, None if topic is not None else error)
 
-    row = encode_row({"stream": stream, "properties": {}})
-    broker.meta_write(TOPICS + name.path, row, True, stored)
+    broker.meta_write(TOPICS + name.path, {"stream": stream, "properties": {}}, True, stored)
 
 
 def create_partitioned(broker: Broker, name: TopicName, partitions: int, create: bool, done: Done) -> None:
     """Store a partitioned topic, or its new number of partitions; its partitions are created when they are used."""
     if create:
         _check_namespace(broker, name)
-    row = dict(broker.catalog.partitioned.get(str(name), {"properties": {}}))
-    row["partitions"] = partitions
-    broker.meta_write(PARTITIONED + name.path, encode_row(row), create, done)
+
+    def change(before: Row | None) -> Row | None:
+        return {"properties": {}, **(before or {}), "partitions": partitions}
+
+    broker.rows.change(PARTITIONED + name.path, change, create, done)
 
 
 def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:

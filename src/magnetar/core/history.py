@@ -11,9 +11,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
+    from magnetar.core.dispatch.draining import Drains
     from magnetar.core.subscription import Subscription
 
-__all__ = ["ACTIVE", "DISCONNECTED", "DRAINED", "JOINED", "LEASED_OUT", "LEFT", "Event", "History", "note"]
+__all__ = [
+    "ACTIVE",
+    "DISCONNECTED",
+    "DRAINED",
+    "JOINED",
+    "LEASED_OUT",
+    "LEFT",
+    "Event",
+    "History",
+    "note",
+    "note_drained",
+]
 
 JOINED = "joined"
 LEFT = "left"
@@ -66,3 +78,11 @@ def note(sub: Subscription, what: str, consumer: Consumer, slots: int, held: int
     """A line about a consumer into its subscription's history."""
     draining = sub.dispatcher.draining() if sub.dispatcher is not None else 0
     sub.history.note(Event(sub.topic.broker.now_ms, what, consumer.name, slots, draining, held))
+
+
+def note_drained(sub: Subscription, before: Drains, now: Drains) -> None:
+    """A line when nothing drains any more, with how long something did."""
+    if before.began_ms and not now.active:
+        at_ms = sub.topic.broker.now_ms
+        sub.history.note(Event(at_ms, DRAINED, lasted_ms=at_ms - before.began_ms))
+        before.began_ms = now.began_ms = 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["Options"]
+__all__ = ["FRAME_PADDING_BYTES", "Options"]
+
+FRAME_PADDING_BYTES = 10_240
+"""How much larger than the largest message a frame may be."""
 
 
 class Options:

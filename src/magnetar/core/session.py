@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.options import FRAME_PADDING_BYTES
 from magnetar.core.requests.notices import close_consumer, close_producer
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
     from magnetar.core.producer import Producer
     from magnetar.wire.hot import Ack
 
-__all__ = ["FRAME_PADDING_BYTES", "SendBatch", "Session"]
-
-FRAME_PADDING_BYTES = 10_240
-"""How much larger than the largest message a frame may be."""
+__all__ = ["SendBatch", "Session"]
 
 _CONNECT, _SEND, _ACK, _FLOW, _PING, _PONG, _REDELIVER = 2, 6, 10, 11, 18, 19, 20
 _CHECKSUM_ERROR, _NOT_ALLOWED = 9, 22
@@ -67,6 +65,8 @@ class Session:
         self.out: list[bytes] = []
         self.out_bytes: int = 0
         self.out_limit: int = broker.options.max_session_out_bytes
+        self.entry_limit: int = broker.options.max_message_bytes + FRAME_PADDING_BYTES
+        """Frames and entries are never larger."""
         self.paused: bool = False
         self.writable: bool = True
         self.dirty: bool = False
@@ -170,7 +170,7 @@ class Session:
     def _receive(self, data: bytes) -> int:
         end = len(data)
         at = 0
-        limit = self.broker.options.max_message_bytes + FRAME_PADDING_BYTES
+        limit = self.entry_limit
         producer: Producer | None = None
         batch = SendBatch()
         try:
@@ -193,7 +193,7 @@ class Session:
                                 return end
                             continue
                     entry = data[payload:after]
-                    problem = self._problem(entry, flags)
+                    problem = self._problem(producer, entry, flags)
                     if problem:
                         producer.topic.publish(producer, batch)
                         batch = SendBatch()
@@ -248,9 +248,11 @@ class Session:
         else:
             raise WireError(f"the first command must be CONNECT, not {NAMES.get(kind, kind)}")
 
-    def _problem(self, entry: bytes, flags: int) -> int:
-        """The code of what is wrong with an entry, 0 when nothing is."""
-        if len(entry) > self.broker.options.max_message_bytes + FRAME_PADDING_BYTES:
+    def _problem(self, producer: Producer, entry: bytes, flags: int) -> int:
+        """The code of what is wrong with an entry, 0 when nothing is. A chunk is part of a message that may be larger
+        than the topic's policy allows."""
+        limit = producer.topic.policies.max_entry_bytes
+        if len(entry) > limit and not (flags & _FLAG_CHUNK and len(entry) <= self.entry_limit):
             return _NOT_ALLOWED
         if flags & _FLAG_TXN:
             return _NOT_ALLOWED
@@ -261,7 +263,7 @@ class Session:
             "the checksum of the message does not hold: it was damaged on its way, send it again"
             if code == _CHECKSUM_ERROR
             else "transactions are not supported, and a message may have at most "
-            f"{self.broker.options.max_message_bytes} bytes"
+            f"{min(producer.topic.policies.max_entry_bytes, self.broker.options.max_message_bytes)} bytes"
         )
         producer.topic.refuse(producer, send_error(producer.id, sequence, code, message))
 

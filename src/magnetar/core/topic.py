@@ -18,6 +18,7 @@ from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
 from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
 from magnetar.core.ledgers import EARLIEST, Ledgers
 from magnetar.core.names import TopicName
+from magnetar.core.policies.effective import TopicPolicies
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream, Trim
@@ -58,7 +59,8 @@ class Topic:
         self.terminated: bool = False
         self.deleted: bool = False
         self.subscriptions: dict[str, Subscription] = {}
-        self.dedup: Dedup | None = Dedup(broker.options.dedup_producers_max) if broker.options.deduplication else None
+        self.policies: TopicPolicies = broker.policies.of(name)
+        self.dedup: Dedup | None = Dedup(broker.options.dedup_producers_max) if self.policies.deduplication else None
         self.created_ms: int = broker.now_ms
         self.messages_in: int = 0
         self.bytes_in: int = 0

@@ -50,10 +50,10 @@ class Upkeep:
 
     def _expiry(self) -> None:
         self._set(self.broker.options.expiry_check_ms, self._expiry)
-        ttl = self.broker.options.message_ttl_ms
-        if ttl <= 0:
-            return
         for topic in self.broker.topics.values():
+            ttl = topic.policies.message_ttl_ms
+            if ttl <= 0:
+                continue
             for sub in topic.subscriptions.values():
                 if sub.durable and sub.acks.floor < topic.tail.end:
                     expire(sub, self.broker.now_ms - ttl)
@@ -73,7 +73,7 @@ class Upkeep:
 
 def trim(topic: Topic) -> int:
     """Drop the closed ledgers that retention no longer keeps; how many."""
-    ledgers, options = topic.ledgers, topic.broker.options
+    ledgers, policies = topic.ledgers, topic.policies
     low = topic.low_water()
     held = topic.size_bytes
     gone = 0
@@ -81,8 +81,8 @@ def trim(topic: Topic) -> int:
         closed_ms = ledgers.opened[row + 1]
         if ledgers.bases[row + 1] > low:
             break
-        expired = 0 <= options.retention_ms <= topic.broker.now_ms - closed_ms
-        oversize = 0 <= options.retention_bytes < held
+        expired = 0 <= policies.retention_ms <= topic.broker.now_ms - closed_ms
+        oversize = 0 <= policies.retention_bytes < held
         if not expired and not oversize:
             break
         held -= ledgers.sizes[row]

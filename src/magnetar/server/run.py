@@ -16,7 +16,6 @@ from magnetar.core.options import Options
 from magnetar.errors import MagnetarError
 from magnetar.ports.log import LogStore
 from magnetar.ports.metadata import MetadataStore
-from magnetar.server.core_options import core_options
 from magnetar.server.settings import Settings
 from magnetar.server.standalone import Standalone
 
@@ -124,7 +123,7 @@ async def _serve(
     stopping = asyncio.Event()
     _stop_on_signals(stopping)
     log, metadata = make_stores(settings, memory)
-    broker = Standalone(core_options(settings), log, metadata)
+    broker = Standalone(settings, log, metadata)
     await listen(broker, settings)
     stop_web: Callable[[], Awaitable[None]] | None = None
     try:

@@ -25,7 +25,15 @@ from magnetar.errors import MagnetarError
 from magnetar.server.properties import parse_properties
 from magnetar.server.settings import Key, Settings, Value, keys
 
-__all__ = ["ENVIRONMENT_PREFIX", "Loaded", "SettingsError", "load_settings", "nearest_key", "parse_value"]
+__all__ = [
+    "ENVIRONMENT_PREFIX",
+    "Loaded",
+    "SettingsError",
+    "load_settings",
+    "nearest_key",
+    "parse_value",
+    "write_value",
+]
 
 ENVIRONMENT_PREFIX = "PULSAR_PREFIX_"
 
@@ -110,6 +118,17 @@ def parse_value(key: Key, text: str) -> Value:
             raise _wrong(key, text, "true or false")
         return text.lower() == "true"
     return _parse_number(key, text)
+
+
+def write_value(value: Value) -> str:
+    """The text that ``parse_value`` reads as this value.
+
+    >>> write_value(True), write_value(("Shared", "Exclusive")), write_value(None)
+    ('true', 'Shared,Exclusive', '')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple | list) else "" if value is None else str(value)
 
 
 def _parse_list(key: Key, text: str) -> tuple[str, ...]:

@@ -7,12 +7,14 @@ import logging
 
 from magnetar.core.broker import Broker
 from magnetar.core.catalog import NAMESPACES, TENANTS, encode_row
-from magnetar.core.options import Options
 from magnetar.ports.log import LogStore
 from magnetar.ports.metadata import MetadataStore
 from magnetar.server.clock import Clock
 from magnetar.server.connection import Connection
+from magnetar.server.core_options import core_options
+from magnetar.server.dynamic import Dynamic
 from magnetar.server.pump import Pump
+from magnetar.server.settings import Settings
 
 __all__ = ["Standalone"]
 
@@ -26,12 +28,13 @@ _log = logging.getLogger(__name__)
 class Standalone:
     """``start`` returns when clients are answered; ``stop`` when everything is durable and closed."""
 
-    def __init__(self, options: Options, log: LogStore, metadata: MetadataStore) -> None:
-        self.options = options
+    def __init__(self, settings: Settings, log: LogStore, metadata: MetadataStore) -> None:
+        self.options = core_options(settings)
         self.log = log
         self.metadata = metadata
         self.clock = Clock()
-        self.core = Broker(options, self.clock.now_ms())
+        self.core = Broker(self.options, self.clock.now_ms())
+        self.dynamic = Dynamic(settings, self.core)
         self.notes: list[str] = []
         self._pump: Pump | None = None
         self._server: asyncio.Server | None = None
@@ -45,6 +48,7 @@ class Standalone:
         """Recover, then listen; the port that was bound."""
         await self.metadata.open()
         await self._load_catalog()
+        self.dynamic.apply()
         recovered = self.log.recover()
         self.notes = recovered.notes
         for note in recovered.notes:

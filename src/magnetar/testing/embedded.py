@@ -14,10 +14,9 @@ from types import TracebackType
 from typing import TypeVar
 
 from magnetar.admin.server import AdminServer
-from magnetar.server.core_options import core_options
 from magnetar.server.run import bind_web, listen, make_stores
 from magnetar.server.settings import Settings, Value
-from magnetar.server.settings_load import load_settings
+from magnetar.server.settings_load import load_settings, write_value
 from magnetar.server.standalone import Standalone
 
 __all__ = ["EmbeddedBroker", "LoopThread", "option"]
@@ -144,7 +143,7 @@ class EmbeddedBroker:
 
     async def _open(self, settings: Settings) -> None:
         log, metadata = make_stores(settings, memory=self._data is None)
-        broker = Standalone(core_options(settings), log, metadata)
+        broker = Standalone(settings, log, metadata)
         self._given["brokerServicePort"] = await listen(broker, settings)
         try:
             listener = bind_web(broker, settings)
@@ -171,11 +170,7 @@ def option(name: str, value: Value) -> str:
     >>> option("brokerDeduplicationEnabled", True), option("subscriptionTypesEnabled", ("Shared", "Exclusive"))
     ('brokerDeduplicationEnabled=true', 'subscriptionTypesEnabled=Shared,Exclusive')
     """
-    if value is None:
-        return f"{name}="
-    if isinstance(value, bool):
-        return f"{name}={str(value).lower()}"
-    return f"{name}={','.join(value) if isinstance(value, tuple | list) else value}"
+    return f"{name}={write_value(value)}"
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

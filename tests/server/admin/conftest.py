@@ -18,7 +18,6 @@ from magnetar.admin.server import AdminServer
 from magnetar.core.broker import Broker
 from magnetar.log.memory import MemoryLog
 from magnetar.metadata.memory import MemoryMetadata
-from magnetar.server.core_options import core_options
 from magnetar.server.run import advertise
 from magnetar.server.settings import Settings
 from magnetar.server.standalone import Standalone
@@ -54,7 +53,7 @@ class Served:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.http_port: int = self.listener.getsockname()[1]
         settings = Settings()
-        self.standalone = Standalone(core_options(settings), MemoryLog(auto=True), MemoryMetadata())
+        self.standalone = Standalone(settings, MemoryLog(auto=True), MemoryMetadata())
         self.port = 0
         self._settings = settings
         self._thread = threading.Thread(target=self.loop.run_forever)

@@ -74,6 +74,12 @@ KEY_SHARED_CONSUMER = _read(
     list="drainingHashes keyHashRangeArrays",
     dict="metadata",
 )
+CLASSIC_CONSUMER = {
+    name: kind for name, kind in KEY_SHARED_CONSUMER.items() if name not in ("drainingHashes", "keyHashRangeArrays")
+} | _read(
+    str="readPositionWhenJoining",
+    list="keyHashRanges",
+)
 DRAINING = _read(
     int="hash unackMsgs blockedAttempts",
 )
@@ -195,3 +201,26 @@ BUNDLES = _read(
     list="boundaries",
     int="numBundles",
 )
+
+DYNAMIC_IN_PULSAR = frozenset(
+    _read(
+        any="""
+    allowAutoSubscriptionCreation allowAutoTopicCreation allowAutoTopicCreationType
+    brokerDeleteInactivePartitionedTopicMetadataEnabled brokerDeleteInactiveTopicsEnabled
+    brokerDeleteInactiveTopicsFrequencySeconds brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
+    brokerDeleteInactiveTopicsMode brokerShutdownTimeoutMs defaultNumPartitions defaultNumberOfNamespaceBundles
+    dispatcherDispatchMessagesInSubscriptionThread dispatcherMaxReadBatchSize dispatcherMaxReadSizeBytes
+    dispatcherMaxRoundRobinBatchSize dispatcherMinReadBatchSize dispatcherPauseOnAckStatePersistentEnabled
+    dispatcherReadFailureBackoffInitialTimeInMs dispatcherReadFailureBackoffMandatoryStopTimeInMs
+    dispatcherReadFailureBackoffMaxTimeInMs forceDeleteNamespaceAllowed forceDeleteTenantAllowed
+    isAllowAutoUpdateSchemaEnabled keySharedLookAheadMsgInReplayThresholdPerConsumer
+    keySharedLookAheadMsgInReplayThresholdPerSubscription keySharedUnblockingIntervalMs managedLedgerCacheSizeMB
+    maxConcurrentLookupRequest maxConcurrentTopicLoadRequest maxNumPartitionsPerPartitionedTopic
+    maxTopicsPerNamespace preciseDispatcherFlowControl subscriptionKeySharedEnable
+    subscriptionKeySharedUseClassicPersistentImplementation subscriptionRedeliveryTrackerEnabled
+    subscriptionSharedUseClassicPersistentImplementation subscriptionTypesEnabled superUserRoles
+    unblockStuckSubscriptionEnabled
+    """
+    )
+)
+"""Of the settings that we have: those that Pulsar lets one change while it runs."""

@@ -63,6 +63,35 @@ def test_the_page_says_what_is_so(served: Served, wire: WireClient, topic: str) 
     assert read(served.ask("GET", "/metrics").text).keys() == metrics.keys()
 
 
+def test_a_drain_is_seen_from_its_begin_to_its_end(served: Served, wire: WireClient, topic: str) -> None:
+    wire.subscribe(topic, "s", 1, SubType.KEY_SHARED, name="first")
+    wire.flow(1, 100)
+    wire.producer(topic)
+    for n in range(30):
+        wire.publish(b"x", n, key=f"k{n % 10}")
+    held = wire.messages(30, 1)
+    wire.subscribe(topic, "s", 2, SubType.KEY_SHARED, name="second")
+    wire.flow(2, 100)
+    for n in range(10):
+        wire.publish(b"y", 30 + n, key=f"k{n}")
+
+    def figures() -> dict[str, float]:
+        metrics = read(served.ask("GET", "/metrics").text)
+        prefix = "magnetar_subscription_"
+        found = {name.removeprefix(prefix): of(metrics, name, topic=topic) for name in metrics if prefix in name}
+        return found | {"in_replay": of(metrics, "pulsar_subscription_in_replay", topic=topic)}
+
+    seen = figures()
+    slots = seen["draining_slots"]
+    assert slots == seen["in_replay"] == seen["blocked_attempts_total"] > 0
+    assert seen["pending_acks"] == 40 - slots
+    assert seen["assignment_changes_total"] == 2
+    assert seen["drains_cleared_total"] == seen["drains_leased_out_total"] == 0
+    wire.ack(1, [message.id for message in held], request=True)
+    seen = figures()
+    assert (seen["draining_slots"], seen["drains_cleared_total"], seen["drain_age_seconds"]) == (0, slots, 0)
+
+
 def test_the_page_is_made_in_small_parts(served: Served, wire: WireClient) -> None:
     names = [f"persistent://public/default/many-{n}" for n in range(SLICE_LINES + 1)]
     for name in names:

@@ -35,7 +35,7 @@ def test_no_request_is_the_brokers_fault(served: Served, method: str, target: st
     assert served.get("brokers/health").text == "ok"
 
 
-FILL = st.fixed_dictionaries(dict.fromkeys(("t", "n", "topic", "sub", "cluster"), PIECE))
+FILL = st.fixed_dictionaries(dict.fromkeys(("t", "n", "topic", "sub", "cluster", "name", "value"), PIECE))
 
 
 @settings(max_examples=300)

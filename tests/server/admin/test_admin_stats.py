@@ -51,8 +51,43 @@ def test_key_shared_consumers_show_their_ranges_and_drains(served: Served, wire:
     assert shape(first) == shape(second) == shapes.KEY_SHARED_CONSUMER
     assert sub["drainingHashesCount"] == first["drainingHashesCount"] == len(first["drainingHashes"]) > 0
     assert shape(first["drainingHashes"][0]) == shapes.DRAINING
+    assert (second["drainingHashesCount"], second["drainingHashes"]) == (0, [])
+    assert (sub["keySharedMode"], sub["allowOutOfOrderDelivery"]) == ("AUTO_SPLIT", False)
     ranges = sorted(first["keyHashRangeArrays"] + second["keyHashRangeArrays"])
     assert all(low == high + 1 for (_, high), (low, _) in pairwise(ranges))
+
+
+def test_a_drain_is_counted_by_entries_as_in_pulsar_and_its_end_by_who_held_it(
+    served: Served, wire: WireClient, topic: str
+) -> None:
+    """As in the recorded drain of a real Pulsar: 12 keys are held, 24 published, and what is blocked is in replay."""
+    wire.subscribe(topic, "k", 1, SubType.KEY_SHARED, name="first")
+    wire.flow(1, 1000)
+    wire.producer(topic)
+    for n in range(48):
+        wire.publish(b"x" * 20, n * 2, key=f"order-{n % 12}", batch=2)
+    held = wire.messages(48, 1)
+    wire.subscribe(topic, "k", 2, SubType.KEY_SHARED, name="second")
+    wire.flow(2, 1000)
+    for n in range(48, 120):
+        wire.publish(b"x" * 20, n * 2, key=f"order-{n % 24}", batch=2)
+    sub = served.get(f"{path(topic)}/stats").json["subscriptions"]["k"]
+    first, second = sub["consumers"]
+    slots = sub["drainingHashesCount"]
+    assert slots == first["drainingHashesCount"] == len(first["drainingHashes"]) > 0
+    assert sub["drainingHashesUnackedMessages"] == first["drainingHashesUnackedMessages"] == 4 * slots
+    assert {row["unackMsgs"] for row in first["drainingHashes"]} == {4}, "entries, not messages"
+    assert {row["blockedAttempts"] for row in first["drainingHashes"]} == {3}
+    assert sub["msgInReplay"] == 3 * slots
+    assert sub["unackedMessages"] == first["unackedMessages"] + second["unackedMessages"] == 2 * (120 - 3 * slots)
+    assert sub["drainingHashesClearedTotal"] == first["drainingHashesClearedTotal"] == 0
+    wire.ack(1, [message.id for message in held], request=True)
+    wire.messages(3 * slots + second["msgOutCounter"] // 2, 2)
+    sub = served.get(f"{path(topic)}/stats").json["subscriptions"]["k"]
+    first, second = sub["consumers"]
+    assert (sub["drainingHashesCount"], first["drainingHashes"], sub["msgInReplay"]) == (0, [], 0)
+    assert (first["drainingHashesClearedTotal"], second["drainingHashesClearedTotal"]) == (slots, 0)
+    assert sub["drainingHashesClearedTotal"] == slots
 
 
 def test_failover_names_the_active_consumer(served: Served, wire: WireClient, topic: str) -> None:

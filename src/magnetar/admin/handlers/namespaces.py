@@ -8,8 +8,9 @@ from aiohttp import web
 from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.call import Call
 from magnetar.core.broker import Broker
-from magnetar.core.catalog import NAMESPACES, TENANTS, encode_row
+from magnetar.core.catalog import NAMESPACES, TENANTS, Row
 from magnetar.core.names import valid_part
+from magnetar.core.policies.table import POLICIES
 from magnetar.ports.metadata import VersionConflict
 
 __all__ = [
@@ -29,6 +30,10 @@ __all__ = [
 
 BUNDLES = 4
 """How many ranges of hashes a namespace has. One broker serves them all, so it is a matter of form."""
+
+
+_KEPT = ("auth_policies", "encryption_required", "properties", "subscription_auth_mode")
+"""What a namespace may be created with and has kept for it without acting here."""
 
 
 class TenantInfo(msgspec.Struct):
@@ -78,7 +83,7 @@ async def update_tenant(call: Call) -> web.Response:
     return no_content()
 
 
-async def _tenant_row(call: Call) -> bytes:
+async def _tenant_row(call: Call) -> Row:
     """The tenant of the body, checked, as it stands in the catalogue."""
     info = await call.body(_TENANT, None) or TenantInfo()
     clusters = sorted(set(info.allowedClusters or []))
@@ -86,7 +91,7 @@ async def _tenant_row(call: Call) -> bytes:
         raise Refusal(412, "Clusters can not be empty")
     if clusters != [call.core.options.cluster]:
         raise Refusal(412, "Clusters do not exist")
-    return encode_row({"adminRoles": sorted(set(info.adminRoles or [])), "allowedClusters": clusters})
+    return {"adminRoles": sorted(set(info.adminRoles or [])), "allowedClusters": clusters}
 
 
 async def delete_tenant(call: Call) -> web.Response:
@@ -153,7 +158,7 @@ async def namespace(call: Call) -> web.Response:
 
 
 async def create_namespace(call: Call) -> web.Response:
-    """A namespace. Policies in the body are not taken yet, but for the clusters, which have to be this one."""
+    """A namespace, with the policies of the body."""
     tenant_name, local = call.part("t"), call.part("n")
     if not valid_part(tenant_name) or not valid_part(local):
         raise Refusal(412, "Namespace name is not valid")
@@ -166,8 +171,18 @@ async def create_namespace(call: Call) -> web.Response:
     name = f"{tenant_name}/{local}"
     if name in call.core.catalog.namespaces:
         raise Refusal(409, "Namespace already exists")
+    row: Row = {"replication_clusters": here}
+    for key, value in body.items():
+        if key in _KEPT:
+            row[key] = value
+    for line in POLICIES:
+        given = body.get(line.name)
+        if given and line.by_cluster and isinstance(given, dict):
+            row[line.name] = {cluster: line.check(value) for cluster, value in given.items() if cluster in here}
+        elif given is not None and not line.by_cluster:
+            row[line.name] = line.check(given)
     try:
-        await call.bridge.meta(NAMESPACES + name, encode_row({"replication_clusters": here}), True)
+        await call.bridge.meta(NAMESPACES + name, row, True)
     except VersionConflict:
         raise Refusal(409, "Namespace already exists") from None
     return no_content()

@@ -10,6 +10,7 @@ from magnetar.core.dispatch.classic import ClassicKeyShared
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.explain.keyed import slots_held_for_others
 from magnetar.core.subscription import Subscription
 
 __all__ = ["RANGES_MAX", "blocked", "subscription_stats"]
@@ -113,7 +114,7 @@ def _drains(sub: Subscription) -> Drains:
     found: Drains = {}
     if isinstance(dispatcher, KeyShared):
         for consumer in sub.consumers:
-            held = dispatcher.drained_by(consumer)
+            held = slots_held_for_others(dispatcher, consumer)
             if held:
                 found[consumer] = [(slot, held[slot], dispatcher.drains.blocked(slot)) for slot in sorted(held)]
     return found

@@ -13,6 +13,7 @@ from magnetar.core.source import Source
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
+    from magnetar.core.policies.effective import TopicPolicies
     from magnetar.core.subscription import Subscription
 
 __all__ = ["Dispatcher"]
@@ -66,6 +67,9 @@ class Dispatcher:
         """The cursor was set elsewhere; nobody is connected."""
         self.read_next = self.subscription.acks.floor
         self.source.forget()
+
+    def follow_policies(self, policies: TopicPolicies) -> None:
+        """The topic's limits may be others now."""
 
     def unacked(self) -> int:
         """Messages that consumers hold unacknowledged, where that is tracked."""

@@ -2,12 +2,14 @@
 
 Kept for those who must go back, and as a yardstick: it is known to break the contract of a key, and the checkers have
 to find that out. Whoever joins while messages are out notes the reading position of that moment and gets nothing from
-there on until everything before it was acknowledged. The rule speaks of positions, not of keys. A message that waits
-for redelivery may lie before that position, so it goes to the newcomer while the former owner still holds an earlier
-one of the same key; and nothing at all protects the slots that those who stay take over from one who leaves.
+there on until everything before it was acknowledged. The rule speaks of positions, not of keys. Whatever lies before
+that position and is not out goes to the newcomer while the former owner still holds an earlier message of the same
+key: what waits for redelivery, and what was read and is about to be handed out. And when the oldest newcomer leaves,
+the next one inherits what was kept from both.
 
-Entries that cannot be sent wait by their slot (``Waiting``). A newly read entry joins the wait when one of its slot
-waits already. Everything that waits is looked at in every pass, lowest offset first.
+Reading and handing out are two steps, as in Pulsar: what was read goes out ``READ_MS`` later. Entries that cannot be
+sent then wait by their slot (``Waiting``), and so does whatever is read of the slot after them. Everything that waits
+is looked at in every pass, lowest offset first.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
     from magnetar.core.subscription import Subscription
 
-__all__ = ["ClassicKeyShared"]
+__all__ = ["READ_MS", "ClassicKeyShared"]
 
+READ_MS = 1
+_READ_ENTRIES = 100
 _REPLAY_READ = 64
 _NO_LIMIT = 1 << 62
 
@@ -37,6 +41,8 @@ class ClassicKeyShared(KeyedDispatcher):
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription, CLASSIC_RING_SLOTS)
         self.waiting_slots: Waiting = Waiting()
+        self.batch: list[tuple[int, bytes, int]] = []
+        """Read and not handed out yet: offset, entry, count."""
         self.joined_at: dict[Consumer, int] = {}
         """Where reading stood when each consumer joined."""
         self.recent: dict[Consumer, int] = {}
@@ -60,6 +66,7 @@ class ClassicKeyShared(KeyedDispatcher):
             self.recent.clear()
         elif left == 0:
             self.waiting_slots.clear()
+            self.batch.clear()
             self.redelivered.clear()
             self.read_next = self.subscription.acks.floor
         self.subscription.topic.broker.wake(self.subscription)
@@ -67,6 +74,7 @@ class ClassicKeyShared(KeyedDispatcher):
     def reset(self) -> None:
         super().reset()
         self.waiting_slots.clear()
+        self.batch.clear()
         self.recent.clear()
 
     # -- waiting -----------------------------------------------------------------------------------------------------
@@ -100,7 +108,7 @@ class ClassicKeyShared(KeyedDispatcher):
             return
         self._forget_joins()
         self._serve_waiting()
-        self._serve_new()
+        self._read()
 
     def _forget_joins(self) -> None:
         """Whoever joined at or before the first unacknowledged entry is no newcomer any more."""
@@ -146,30 +154,42 @@ class ClassicKeyShared(KeyedDispatcher):
         target = self.selector.select(slot)
         return target is not None and target.ready() and offset < self._limit(target, again)
 
-    def _serve_new(self) -> None:
-        """Read on and send each entry to its slot's owner, or let it wait."""
-        sub, waiting = self.subscription, self.waiting_slots
-        end, most = sub.topic.tail.end, self.look_ahead()
-        while self.read_next < end and waiting.count < most and not self.blocked:
+    def _read(self) -> None:
+        """Read on as far as somebody can be served and few enough wait; from now on that is the reading position."""
+        sub = self.subscription
+        if self.batch or not self.any_ready():
+            return
+        end, most = sub.topic.tail.end, min(_READ_ENTRIES, self.look_ahead() - self.waiting_slots.count)
+        while self.read_next < end and len(self.batch) < most:
             offset = self.read_next
-            if not self.any_ready():
-                return
             if not sub.acks.contains(offset):
                 if not self.source.load(offset, end - offset):
-                    return
-                self._route(offset, self.source.entry)
+                    break
+                self.batch.append((offset, self.source.entry, self.source.count))
             self.read_next = offset + 1
+        if self.batch:
+            broker = sub.topic.broker
+            broker.timers.at(broker.now_ms + READ_MS, self._hand_out)
 
-    def _route(self, offset: int, entry: bytes) -> None:
-        """Send a newly read entry, or let it wait."""
+    def _hand_out(self) -> None:
+        """Send each entry that was read to its slot's owner, or let it wait."""
+        batch = self.batch
+        self.batch = []
+        self._forget_joins()
+        for offset, entry, count in batch:
+            if not self.subscription.acks.contains(offset):
+                self._route(offset, entry, count)
+        self.subscription.topic.broker.wake(self.subscription)
+
+    def _route(self, offset: int, entry: bytes, count: int) -> None:
         if not entry:
             self.subscription.lose(offset)
             return
         slot = self.selector.slot_of(murmur3(sticky_key(entry)))
         target = self.selector.select(slot)
-        free = not self.ordered or slot not in self.waiting_slots.keys
+        free = not self.blocked and not (self.ordered and slot in self.waiting_slots.keys)
         if target is not None and free and self._may(slot, offset, False):
-            self._send(target, offset, entry, self.source.count)
+            self._send(target, offset, entry, count)
         else:
             self.waiting_slots.add(offset, slot)
 

@@ -31,6 +31,7 @@ class Drains:
         """How many slots drain."""
         self.began_ms: int = 0
         """Since when something drains without a pause."""
+        self.oldest_slot: int = 0
         self.cleared_total: int = 0
         self.blocked_total: int = 0
         self.counts: array[int] | None = None
@@ -76,6 +77,14 @@ class Drains:
         coarse = self.coarse
         if coarse is not None:
             self.keys = {key: count for key, count in self.keys.items() if not coarse[slot_of[key]]}
+
+    def ended(self, now: Drains) -> int:
+        """How many slots that drained here drain no more in the newer table."""
+        if self.counts is None:
+            return 0
+        if now.counts is None:
+            return self.active
+        return sum(1 for before, after in zip(self.counts, now.counts, strict=True) if before and not after)
 
     def blocks(self, key_hash: int, slot: int) -> bool:
         """Whether the owner of the slot must not get this key now."""
@@ -140,6 +149,10 @@ class Drains:
 
     def oldest_ms(self) -> int:
         """Since when the longest drain lasts, 0 when nothing drains."""
-        if self.since is None or self.counts is None:
+        since, counts = self.since, self.counts
+        if since is None or counts is None:
             return 0
-        return min((since for since, count in zip(self.since, self.counts, strict=True) if count), default=0)
+        # Slots begin to drain only when the table is made anew, so the oldest stays the oldest until it is clear.
+        if counts[self.oldest_slot] == 0:
+            self.oldest_slot = since.index(min(filter(None, since)))
+        return since[self.oldest_slot]

@@ -21,13 +21,13 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
-from magnetar.core.consumer import pending_count, pending_hash
+from magnetar.core.consumer import pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Waiting
-from magnetar.core.history import DRAINED, LEASED_OUT, Event, note
+from magnetar.core.history import LEASED_OUT, note, note_drained
 from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
@@ -82,7 +82,9 @@ class KeyShared(KeyedDispatcher):
         self.subscription.topic.broker.wake(self.subscription)
 
     def _clear(self) -> None:
-        self.drains = self.drains.begin()
+        before, self.drains = self.drains, self.drains.begin()
+        self.drains.cleared_total += before.active
+        note_drained(self.subscription, before, self.drains)
         self.waiting_keys.clear()
         self.owners.clear()
         self.freed.clear()
@@ -126,25 +128,18 @@ class KeyShared(KeyedDispatcher):
                     fresh.add(key_hash, slot, now, before)
         if fresh.keys_left_out:
             fresh.coarsen({key_hash: slot_of(key_hash) for key_hash in fresh.keys})
+        fresh.cleared_total += before.ended(fresh)
         self.drains = fresh
-        self._note_drained(before)
-        if fresh.active and self.lease_timer is None:
-            self._watch_lease()
+        note_drained(self.subscription, before, fresh)
+        self._watch_lease()
 
     # -- drains end --------------------------------------------------------------------------------------------------
-
-    def _note_drained(self, drains: Drains) -> None:
-        """Write into the history how long it took, when nothing drains any more."""
-        if drains.began_ms and not self.drains.active:
-            now = self.subscription.topic.broker.now_ms
-            self.subscription.history.note(Event(now, DRAINED, lasted_ms=now - drains.began_ms))
-            drains.began_ms = 0
 
     def released(self, offset: int, key_hash: int, consumer: Consumer) -> None:
         if self.nacked and self.holding.get(key_hash, _IDLE) == offset:
             self.holding[key_hash] = _IDLE
-        if not self.drains.active:
-            return
+        if not self.drains.active or consumer.closed:
+            return  # drains are counted anew when a consumer has left
         slot = self.selector.slot_of(key_hash)
         if self.owner(slot) is consumer:
             return
@@ -154,7 +149,7 @@ class KeyShared(KeyedDispatcher):
             return
         if outcome == 2:
             consumer.drained_total += 1
-            self._note_drained(self.drains)
+            note_drained(self.subscription, self.drains, self.drains)
         if whole:
             for waiting in self.waiting_keys.keys:
                 if self.selector.slot_of(waiting) == slot:
@@ -187,13 +182,18 @@ class KeyShared(KeyedDispatcher):
 
     def _watch_lease(self) -> None:
         """With a drain lease: look at the drains a few times while it runs."""
+        broker = self.subscription.topic.broker
+        lease = broker.options.key_shared_drain_lease_ms
+        if lease > 0 and self.lease_timer is None and self.drains.active:
+            self.lease_timer = broker.timers.at(broker.now_ms + max(lease // LEASE_CHECKS, 1), self._check_lease)
+
+    def _check_lease(self) -> None:
         self.lease_timer = None
         broker = self.subscription.topic.broker
         lease = broker.options.key_shared_drain_lease_ms
-        if lease <= 0 or not self.drains.active or self.subscription.deleted:
-            return
-        self._end_leases(broker.now_ms - lease)
-        self.lease_timer = broker.timers.at(broker.now_ms + max(lease // LEASE_CHECKS, 1), self._watch_lease)
+        if lease > 0 and not self.subscription.deleted:
+            self._end_leases(broker.now_ms - lease)
+            self._watch_lease()
 
     def _end_leases(self, before_ms: int) -> None:
         """Disconnect whoever holds since before the given time what others wait for, and acknowledged nothing since."""
@@ -204,22 +204,16 @@ class KeyShared(KeyedDispatcher):
                 key_hash = pending_hash(word)
                 slot = self.selector.slot_of(key_hash)
                 since = self.drains.since_ms(slot)
-                waited_for = 0 < since <= before_ms and key_hash in self.waiting_keys.keys
-                if waited_for and self.owner(slot) is not consumer:
+                if not 0 < since <= before_ms or self.owner(slot) is consumer:
+                    continue
+                if key_hash in self.waiting_keys.keys or (self.drains.is_coarse(slot) and self._slot_waits(slot)):
                     self.leased_out += 1
                     note(self.subscription, LEASED_OUT, consumer, 0, len(consumer.pending))
                     consumer.session.drop_consumer(consumer)
                     break
 
-    def drained_by(self, consumer: Consumer) -> dict[int, int]:
-        """The slots that the consumer holds for others, with its unacknowledged messages in each."""
-        found: dict[int, int] = {}
-        if self.drains.active:
-            for word in consumer.pending.values():
-                slot = self.selector.slot_of(pending_hash(word))
-                if self.owner(slot) is not consumer:
-                    found[slot] = found.get(slot, 0) + pending_count(word)
-        return found
+    def _slot_waits(self, slot: int) -> bool:
+        return any(self.selector.slot_of(key_hash) == slot for key_hash in self.waiting_keys.keys)
 
     def draining(self) -> int:
         return self.drains.active
@@ -235,7 +229,8 @@ class KeyShared(KeyedDispatcher):
         target = self.owner(slot)
         if target is None or self.drains.blocks(key_hash, slot) or self.holding.get(key_hash, _IDLE) != _IDLE:
             return
-        for offset in self.waiting_keys.keys[key_hash]:
+        waiting = self.waiting_keys.keys[key_hash]
+        for offset in waiting[:1] if key_hash in self.nacked else waiting:
             heapq.heappush(target.queue, (offset, key_hash))
 
     def _wait(self, offset: int, key_hash: int) -> None:
@@ -245,6 +240,7 @@ class KeyShared(KeyedDispatcher):
         target = self.owner(slot)
         if self.drains.blocks(key_hash, slot):
             self.drains.note_blocked(slot)
+            self._watch_lease()
         elif target is not None:
             heapq.heappush(target.queue, (offset, key_hash))
 
@@ -265,9 +261,10 @@ class KeyShared(KeyedDispatcher):
         for key_hash in list(self.nacked):
             for offset in [o for o in self.nacked[key_hash] if o < floor]:
                 self._done(offset, key_hash)
-        held = [offset for consumer in self.subscription.consumers for offset in consumer.pending if offset < floor]
-        for offset in [o for o in self.redelivered if o < floor and o not in held]:
-            del self.redelivered[offset]
+        consumers = self.subscription.consumers
+        for offset in [o for o in self.redelivered if o < floor]:
+            if not any(offset in consumer.pending for consumer in consumers):
+                del self.redelivered[offset]
 
     def reset(self) -> None:
         super().reset()
@@ -291,7 +288,10 @@ class KeyShared(KeyedDispatcher):
                 self._queue_key(key_hash)
 
     def settle(self, consumer: Consumer, offset: int) -> None:
-        key_hash = pending_hash(consumer.pending.get(offset, 0)) if self.nacked else 0
+        key_hash = 0
+        if self.nacked:
+            holder = consumer if offset in consumer.pending else self.holder(offset)
+            key_hash = pending_hash(holder.pending[offset]) if holder is not None else 0
         super().settle(consumer, offset)
         if self.nacked:
             self._done(offset, key_hash)
@@ -307,7 +307,8 @@ class KeyShared(KeyedDispatcher):
             del self.nacked[key_hash]
             del self.holding[key_hash]
         if key_hash in self.waiting_keys.keys:
-            self._free(key_hash)
+            self._queue_key(key_hash)
+            self.subscription.topic.broker.wake(self.subscription)
 
     # -- sending -----------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from magnetar.core.source import Source
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
+    from magnetar.core.policies.effective import TopicPolicies
     from magnetar.core.subscription import Subscription
 
 __all__ = ["PendingDispatcher"]
@@ -32,9 +33,19 @@ class PendingDispatcher(Dispatcher):
         self.redelivered: dict[int, int] = {}
         self.unacked_total: int = 0
         self.blocked: bool = False
-        options = subscription.topic.broker.options
-        self.consumer_limit: int = options.max_unacked_per_consumer if subscription.durable else 0
-        self.limit: int = options.max_unacked_per_subscription if subscription.durable else 0
+        self.consumer_limit: int = 0
+        self.limit: int = 0
+        self.follow_policies(subscription.topic.policies)
+
+    def follow_policies(self, policies: TopicPolicies) -> None:
+        if not self.subscription.durable:
+            return
+        self.consumer_limit = policies.max_unacked_per_consumer
+        self.limit = policies.max_unacked_per_subscription
+        for consumer in self.subscription.consumers:
+            consumer.blocked = 0 < self.consumer_limit <= consumer.unacked
+        self.blocked = 0 < self.limit <= self.unacked_total
+        self.subscription.topic.broker.wake(self.subscription)
 
     def requeue(self, offset: int, key_hash: int) -> None:
         """The entry is nobody's now and waits for redelivery."""
@@ -77,7 +88,7 @@ class PendingDispatcher(Dispatcher):
     def settle(self, consumer: Consumer, offset: int) -> None:
         word = consumer.pending.pop(offset, 0)
         if not word:
-            holder = self._holder(offset)
+            holder = self.holder(offset)
             if holder is None:
                 self.unqueue(offset)
                 if self.redelivered:
@@ -93,7 +104,7 @@ class PendingDispatcher(Dispatcher):
     def settle_part(self, consumer: Consumer, offset: int, left: int) -> None:
         holder: Consumer | None = consumer
         if offset not in consumer.pending:
-            holder = self._holder(offset)
+            holder = self.holder(offset)
         if holder is None:
             return
         word = holder.pending[offset]
@@ -113,7 +124,7 @@ class PendingDispatcher(Dispatcher):
         for offset in [o for o in self.redelivered if o < floor]:
             del self.redelivered[offset]
 
-    def _holder(self, offset: int) -> Consumer | None:
+    def holder(self, offset: int) -> Consumer | None:
         """Who holds the entry, when it is not the consumer that speaks of it."""
         for consumer in self.subscription.consumers:
             if offset in consumer.pending:

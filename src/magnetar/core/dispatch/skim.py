@@ -38,6 +38,7 @@ class Skim:
         self.starved: dict[int, bool] = {}
         """Numbers of the sessions whose consumers were passed over for want of permits."""
         self.stale: bool = False
+        self.waits: bool = False
         self.last_ms: int = dispatcher.subscription.topic.broker.now_ms
 
     def took(self, offset: int) -> bool:
@@ -59,7 +60,9 @@ class Skim:
                 self.stale = True
         if self.stale:
             if broker.now_ms < self.last_ms + AGAIN_MS:
-                broker.timers.at(self.last_ms + AGAIN_MS, self._wake)
+                if not self.waits:
+                    self.waits = True
+                    broker.timers.at(self.last_ms + AGAIN_MS, self._wake)
                 return
             self.stale = False
             self.last_ms = broker.now_ms
@@ -78,6 +81,7 @@ class Skim:
             self.next = offset + 1
 
     def _wake(self) -> None:
+        self.waits = False
         self.dispatcher.subscription.topic.broker.wake(self.dispatcher.subscription)
 
     def _offer(self, offset: int, entry: bytes) -> bool:

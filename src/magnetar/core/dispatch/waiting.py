@@ -18,9 +18,17 @@ class Waiting:
 
     def __init__(self) -> None:
         self.keys: dict[int, list[int]] = {}
-        self.count: int = 0
+        self.key_of: dict[int, int] = {}
+        """The same the other way round: an acknowledgement names the offset only."""
+
+    @property
+    def count(self) -> int:
+        return len(self.key_of)
 
     def add(self, offset: int, key_hash: int) -> None:
+        if offset in self.key_of:
+            return
+        self.key_of[offset] = key_hash
         waiting = self.keys.get(key_hash)
         if waiting is None:
             self.keys[key_hash] = [offset]
@@ -28,21 +36,15 @@ class Waiting:
             waiting.append(offset)
         else:
             insort(waiting, offset)
-        self.count += 1
 
-    def remove(self, offset: int, key_hash: int) -> bool:
-        """Whether it waited."""
-        waiting = self.keys.get(key_hash)
-        if waiting is None:
-            return False
-        at = bisect_left(waiting, offset)
-        if at == len(waiting) or waiting[at] != offset:
-            return False
-        del waiting[at]
-        self.count -= 1
-        if not waiting:
+    def remove(self, offset: int, key_hash: int) -> None:
+        """The offset, which waits under the key, waits no more."""
+        del self.key_of[offset]
+        waiting = self.keys[key_hash]
+        if len(waiting) == 1:
             del self.keys[key_hash]
-        return True
+        else:
+            del waiting[bisect_left(waiting, offset)]
 
     def first(self, key_hash: int) -> int:
         """The lowest offset that waits under the key, -1 for none."""
@@ -51,23 +53,13 @@ class Waiting:
 
     def find(self, offset: int) -> int:
         """The key under which the offset waits, -1 when it does not."""
-        for key_hash, waiting in self.keys.items():
-            at = bisect_left(waiting, offset)
-            if at < len(waiting) and waiting[at] == offset:
-                return key_hash
-        return -1
+        return self.key_of.get(offset, -1)
 
     def drop_below(self, floor: int) -> None:
         """Forget everything below ``floor``."""
-        for key_hash in list(self.keys):
-            waiting = self.keys[key_hash]
-            gone = bisect_left(waiting, floor)
-            if gone:
-                del waiting[:gone]
-                self.count -= gone
-                if not waiting:
-                    del self.keys[key_hash]
+        for offset in [offset for offset in self.key_of if offset < floor]:
+            self.remove(offset, self.key_of[offset])
 
     def clear(self) -> None:
         self.keys.clear()
-        self.count = 0
+        self.key_of.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from magnetar.core.consumer import Consumer, pending_hash
+from magnetar.core.consumer import Consumer, pending_word
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.explain import codes
@@ -42,14 +42,13 @@ def explain_key(sub: Subscription, key: bytes) -> KeyReport:
 def _held(sub: Subscription, key_hash: int, found: KeyReport) -> Consumer | None:
     """Who holds messages of the key; one consumer at most, as the contract has it."""
     holder: Consumer | None = None
+    low, high = pending_word(key_hash, 0, 0), pending_word(key_hash + 1, 0, 0)
     for consumer in sub.consumers:
-        for offset, word in consumer.pending.items():
-            if pending_hash(word) == key_hash:
-                if holder is None:
-                    holder, found.held_by, found.sent_ms = consumer, consumer.name, consumer.pending_sent_ms(word)
-                found.held_count += 1
-                if len(found.held) < MESSAGES_MAX:
-                    found.held.append(offset)
+        held = [offset for offset, word in consumer.pending.items() if low <= word < high]
+        if held:
+            holder, found.held_by = consumer, consumer.name
+            found.sent_ms = consumer.pending_sent_ms(consumer.pending[held[0]])
+            found.held, found.held_count = held[:MESSAGES_MAX], len(held)
     return holder
 
 

@@ -8,7 +8,7 @@ from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.explain import codes
 from magnetar.core.explain.report import MESSAGES_MAX, NAMES_MAX, Finding
 
-__all__ = ["keyed_findings", "nack_order", "newcomers", "unblocking"]
+__all__ = ["held_for_others", "keyed_findings", "nack_order", "newcomers", "slots_held_for_others", "unblocking"]
 
 HOLDERS_MAX = 10
 """Consumers whose drains are described one by one, those that wait longest first."""
@@ -46,6 +46,28 @@ def unblocking(dispatcher: KeyShared, keys: int) -> list[Finding]:
     return [Finding(codes.UNBLOCKING, keys=keys, until_ms=dispatcher.unblock_timer.due_ms)]
 
 
+def held_for_others(dispatcher: KeyShared, consumer: Consumer) -> dict[int, int]:
+    """The keys that drain at the consumer, with its entries of each: a walk over everything that it holds."""
+    found: dict[int, int] = {}
+    drains, slot_of = dispatcher.drains, dispatcher.selector.slot_of
+    keys, coarse = drains.keys, drains.keys_left_out
+    if drains.active:
+        for word in consumer.pending.values():
+            key_hash = pending_hash(word)
+            if key_hash in keys or (coarse and drains.is_coarse(slot_of(key_hash))):
+                found[key_hash] = found.get(key_hash, 0) + 1
+    return {key: count for key, count in found.items() if dispatcher.owner(slot_of(key)) is not consumer}
+
+
+def slots_held_for_others(dispatcher: KeyShared, consumer: Consumer) -> dict[int, int]:
+    """The slots that drain at the consumer, with its entries in each: those are what Pulsar counts."""
+    found: dict[int, int] = {}
+    for key_hash, count in held_for_others(dispatcher, consumer).items():
+        slot = dispatcher.selector.slot_of(key_hash)
+        found[slot] = found.get(slot, 0) + count
+    return found
+
+
 def _drains(dispatcher: KeyShared) -> list[Finding]:
     """Who holds what others wait for: one walk over everything pending, and only while something drains."""
     if not dispatcher.drains.active:
@@ -57,29 +79,22 @@ def _drains(dispatcher: KeyShared) -> list[Finding]:
 
 
 def _held_for_others(dispatcher: KeyShared, consumer: Consumer) -> Finding:
-    drains, slot_of, waiting = dispatcher.drains, dispatcher.selector.slot_of, dispatcher.waiting_keys.keys
-    exact = drains.keys
+    drains, waiting = dispatcher.drains, dispatcher.waiting_keys.keys
     found = Finding(codes.DRAINING, [consumer.name], 1)
-    keys: dict[int, int] = {}
-    for offset, word in consumer.pending.items():
-        key_hash = pending_hash(word)
-        slot = keys.get(key_hash)
-        if slot is None:
-            if key_hash not in exact and not drains.keys_left_out:
-                continue
-            slot = slot_of(key_hash)
-            if dispatcher.owner(slot) is consumer:
-                continue
-            keys[key_hash] = slot
-        if not found.message_count:
-            found.sent_ms = consumer.pending_sent_ms(word)
-        found.message_count += 1
-        if len(found.messages) < MESSAGES_MAX:
-            found.messages.append(offset)
-    slots = dict.fromkeys(keys.values(), True)
-    found.keys, found.slots = len(keys), len(slots)
-    found.since_ms = min((drains.since_ms(slot) for slot in slots), default=0)
+    keys = held_for_others(dispatcher, consumer)
+    if not keys:
+        return found
+    slots = dict.fromkeys(map(dispatcher.selector.slot_of, keys), True)
+    found.keys, found.slots, found.message_count = len(keys), len(slots), sum(keys.values())
+    found.since_ms = min(map(drains.since_ms, slots))
     found.waiting = sum(len(waiting[key_hash]) for key_hash in keys if key_hash in waiting)
+    for offset, word in consumer.pending.items():
+        if pending_hash(word) in keys:
+            if not found.messages:
+                found.sent_ms = consumer.pending_sent_ms(word)
+            found.messages.append(offset)
+            if len(found.messages) == MESSAGES_MAX:
+                break
     return found
 
 

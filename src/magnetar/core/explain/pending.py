@@ -7,7 +7,6 @@ keep no list of what is pending; there it is what lies between the cursor and th
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from magnetar.core.consumer import Consumer, pending_count, pending_hash
@@ -53,29 +52,32 @@ def pending_page(sub: Subscription, wanted: Wanted) -> tuple[list[PendingAck], i
     dispatcher = sub.dispatcher
     if isinstance(dispatcher, PendingDispatcher):
         found = heapq.nsmallest(wanted.limit + 1, _held(dispatcher, wanted))
-        consumers = sub.consumers
-        rows = [_row(dispatcher, consumers[at], offset, word) for offset, at, word in found[: wanted.limit]]
+        rows = [_row(dispatcher, offset) for offset in found[: wanted.limit]]
         return rows, rows[-1].offset if len(found) > wanted.limit else -1
     if isinstance(dispatcher, SingleActive):
         return _single(dispatcher, wanted)
     return [], -1
 
 
-def _held(dispatcher: PendingDispatcher, wanted: Wanted) -> Iterator[tuple[int, int, int]]:
-    """Offset, index of the consumer and pending word of everything that is wanted."""
+def _held(dispatcher: PendingDispatcher, wanted: Wanted) -> list[int]:
+    """The offsets of everything that is wanted, in no order."""
     slot_of = dispatcher.selector.slot_of if isinstance(dispatcher, KeyedDispatcher) else None
     after, slot = wanted.after, wanted.slot
-    if slot is not None and slot_of is None:
-        return
-    for at, consumer in enumerate(dispatcher.subscription.consumers):
-        if wanted.consumer is not None and consumer.name != wanted.consumer:
+    found: list[int] = []
+    for consumer in dispatcher.subscription.consumers:
+        if wanted.consumer not in (None, consumer.name):
             continue
-        for offset, word in consumer.pending.items():
-            if offset > after and (slot is None or slot_of is None or slot_of(pending_hash(word)) == slot):
-                yield offset, at, word
+        if slot is None:
+            found += [offset for offset in consumer.pending if offset > after]
+        elif slot_of is not None:
+            held = [(offset, word) for offset, word in consumer.pending.items() if offset > after]
+            found += [offset for offset, word in held if slot_of(pending_hash(word)) == slot]
+    return found
 
 
-def _row(dispatcher: PendingDispatcher, consumer: Consumer, offset: int, word: int) -> PendingAck:
+def _row(dispatcher: PendingDispatcher, offset: int) -> PendingAck:
+    consumer = next(consumer for consumer in dispatcher.subscription.consumers if offset in consumer.pending)
+    word = consumer.pending[offset]
     slot, draining = -1, False
     if isinstance(dispatcher, KeyedDispatcher):
         slot = dispatcher.selector.slot_of(pending_hash(word))

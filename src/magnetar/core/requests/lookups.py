@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from magnetar.core.creating import create_partitioned, may_create, with_topic
+from magnetar.core.creating import auto_partitions, create_partitioned, may_create, with_topic
 from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
 from magnetar.errors import MagnetarError, NotAllowed, TopicNotFound
@@ -42,7 +42,7 @@ def partitions_of(broker: Broker, name: TopicName, create: bool) -> int:
     if name.namespace not in broker.catalog.namespaces:
         raise TopicNotFound(f"Namespace {name.namespace} does not exist")
     if create and may_create(broker, name):
-        return broker.options.auto_create_partitions if name.partition < 0 else 0
+        return auto_partitions(broker, name) if name.partition < 0 else 0
     if name.partition >= 0:
         parent = broker.catalog.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}")
         if parent is not None and name.partition < int(parent["partitions"]):

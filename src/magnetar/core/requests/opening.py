@@ -25,7 +25,7 @@ def create_cursor(topic: Topic, name: str, offset: int) -> Subscription:
         raise NotAllowed(f"'{name}' is a name that the broker keeps for itself; choose another subscription name")
     if len(cursor_key(name)) > NAME_BYTES_MAX:
         raise NotAllowed(f"the name of a subscription may have {NAME_BYTES_MAX} bytes at most")
-    most = topic.broker.options.max_subscriptions_per_topic
+    most = topic.policies.max_subscriptions
     if most and sum(sub.durable for sub in topic.subscriptions.values()) >= most:
         raise NotAllowed(f"{topic.name} has its {most} subscriptions (maxSubscriptionsPerTopic)")
     topic.ensure_ledger()

@@ -80,7 +80,7 @@ def _make(broker: Broker, session: Session, message: pb.CommandProducer, topic: 
         raise ServiceNotReady(f"{topic.name} is being deleted; try again")
     if topic.terminated:
         raise TopicTerminated(f"Topic {topic.name} was terminated; nothing more can be published to it")
-    most = broker.options.max_producers_per_topic
+    most = topic.policies.max_producers
     if most and len(topic.producers) >= most:
         raise ProducerBusy(f"{topic.name} has its {most} producers (maxProducersPerTopic)")
     if not name:

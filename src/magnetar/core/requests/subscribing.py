@@ -63,8 +63,6 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
 def _check(broker: Broker, message: pb.CommandSubscribe) -> None:
     """What can be refused before the topic is looked at."""
     kind = KINDS[message.subType]
-    if kind not in broker.options.subscription_types:
-        raise NotAllowed(f"subscription type {kind} is not enabled here (subscriptionTypesEnabled)")
     if not message.subscription.strip():
         raise NotAllowed("a subscription needs a name")
     if message.read_compacted and kind not in ("Exclusive", "Failover"):
@@ -87,9 +85,12 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
     del session.opening[-1 - message.consumer_id]
     sub: Subscription | None = None
     try:
+        kind = KINDS[message.subType]
+        if kind not in topic.policies.subscription_types:
+            raise NotAllowed(f"subscription type {kind} is not enabled here (subscriptionTypesEnabled)")
         sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
-        _limits(broker, topic, sub)
+        _limits(topic, sub)
         consumer = _make(broker, session, message, sub)
         sub.join(consumer)
     except MagnetarError as error:
@@ -153,7 +154,7 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
             sub.acks.parts[offset] = left
         topic.subscriptions[sub.name] = sub
         return sub
-    if not broker.options.auto_create_subscriptions:
+    if not topic.policies.auto_create_subscriptions:
         raise SubscriptionNotFound(f"subscription {message.subscription} does not exist, and creation by use is off")
     earliest = message.initialPosition == _EARLIEST_POSITION
     sub = create_cursor(topic, message.subscription, topic.first_offset if earliest else topic.tail.end)
@@ -194,11 +195,11 @@ def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe)
         raise ConsumerBusy("Subscription has a different Key_Shared policy while consumers are connected")
 
 
-def _limits(broker: Broker, topic: Topic, sub: Subscription) -> None:
-    options = broker.options
-    if options.max_consumers_per_subscription and len(sub.consumers) >= options.max_consumers_per_subscription:
+def _limits(topic: Topic, sub: Subscription) -> None:
+    policies = topic.policies
+    if policies.max_consumers_per_subscription and len(sub.consumers) >= policies.max_consumers_per_subscription:
         raise ConsumerBusy(f"subscription {sub.name} has its consumers (maxConsumersPerSubscription)")
-    if options.max_consumers_per_topic and len(topic.consumers()) >= options.max_consumers_per_topic:
+    if policies.max_consumers and len(topic.consumers()) >= policies.max_consumers:
         raise ConsumerBusy(f"{topic.name} has its consumers (maxConsumersPerTopic)")
 
 

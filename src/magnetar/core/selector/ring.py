@@ -80,7 +80,6 @@ class Ring:
         """How many slots the consumer owns."""
         order, found = self.order, 0
         number = next(n for n, owner in self.numbers[consumer.name].items() if owner is consumer)
-        # Two points of one consumer may fall on the same slot.
         for point in dict.fromkeys(self._slots(consumer.name, number)):
             if self.owners[point][0] is consumer:
                 at = bisect_left(order, point)

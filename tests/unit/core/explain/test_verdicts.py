@@ -17,7 +17,7 @@ from magnetar.core.topic_ops import delete_subscription, terminate
 from magnetar.errors import LogFailed
 from magnetar.ports.log import ReadDone
 from tests.support.corebroker import EXCLUSIVE, FAILOVER, SHARED, START_MS, Client, CoreBroker, entry_of
-from tests.unit.core.keyshared.scene import Joined, Scene, keys_of
+from tests.unit.core.keyshared.scene import Joined, Scene, Still, keys_of
 
 GUIDE = Path(__file__).parents[4] / "docs/guides/explain.md"
 Case = Callable[[], Finding]
@@ -46,7 +46,7 @@ def one(kind: int = SHARED, permits: int = 100, **options: object) -> tuple[Core
 
 def drain(**options: object) -> tuple[Scene, Joined, Joined, str]:
     """``first`` holds a key that belongs to ``second`` by now; two more of the key wait."""
-    scene = Scene(key_shared_unblocking_ms=10, **options)
+    scene = Still(key_shared_unblocking_ms=10, **options)
     first = scene.join("first")
     keys = [f"k{number}" for number in range(20)]
     scene.publish(*keys)

@@ -16,7 +16,7 @@ from magnetar.wire.commands import pb
 from magnetar.wire.hashing import murmur3
 from tests.support.corebroker import KEY_SHARED, Client, CoreBroker
 
-__all__ = ["Joined", "Scene", "keys_of"]
+__all__ = ["Joined", "Scene", "Still", "keys_of"]
 
 
 class Joined:
@@ -82,6 +82,7 @@ class Scene:
         """A consumer of this name joins."""
         client = self.broker.client()
         client.consumer("t", kind=KEY_SHARED, permits=permits, consumer_name=name, **fields)
+        self.settle()
         return Joined(self, name, client)
 
     def join_sticky(self, name: str, *ranges: tuple[int, int], permits: int = 1000) -> Joined:
@@ -95,6 +96,11 @@ class Scene:
         for key in keys:
             self.numbers[key] = self.numbers.get(key, 0) + 1
             self.producer.publish(f"{key}:{self.numbers[key]}".encode(), key=key)
+        self.settle()
+
+    def settle(self, milliseconds: int = 5) -> None:
+        """Let timers of this length run out."""
+        self.broker.advance(milliseconds)
 
     @property
     def sub(self) -> Subscription:
@@ -116,6 +122,13 @@ class Scene:
         dispatcher: Any = self.sub.dispatcher
         found = dispatcher.selector.select(dispatcher.selector.slot_of(murmur3(key.encode())))
         return str(found.name) if found is not None else ""
+
+
+class Still(Scene):
+    """Time goes by only when the test says so."""
+
+    def settle(self, milliseconds: int = 0) -> None:
+        super().settle(0)
 
 
 def keys_of(scene: Scene, name: str, count: int = 1, prefix: str = "k") -> list[str]:

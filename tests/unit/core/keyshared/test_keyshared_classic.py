@@ -85,6 +85,19 @@ def test_a_key_that_goes_on_to_another_newcomer_is_at_two_consumers() -> None:
     assert third.new() == [(second_keys[0], 2)]
 
 
+def test_what_was_read_and_is_not_handed_out_goes_to_the_newcomer_too() -> None:
+    scene = Scene(key_shared_classic=True)
+    first = scene.join("first")
+    later = scene.join("second")
+    (key,) = keys_of(scene, "second")
+    later.close()
+    scene.publish(key)
+    assert first.new() == [(key, 1)]
+    scene.producer.publish(f"{key}:2".encode(), key=key)
+    assert scene.join("second").new() == [(key, 2)]
+    assert first.new() == []
+
+
 def test_the_setting_counts_when_the_first_consumer_comes() -> None:
     scene = Scene()
     first = scene.join("first")

@@ -1,0 +1,168 @@
+"""What holds for a topic: its own policies over its namespace's over the broker's.
+
+``PolicyBook`` hands out one ``TopicPolicies`` for each namespace, shared by all topics that have no policies of their
+own, and throws them away when something changes (``forget``). Limits are plain attributes, because they are read where
+messages pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from magnetar.core.catalog import Catalog
+from magnetar.core.names import TopicName
+from magnetar.core.options import FRAME_PADDING_BYTES, Options
+from magnetar.core.policies.table import POLICIES, Policy, policy
+
+__all__ = ["PolicyBook", "TopicPolicies", "stored"]
+
+Row = dict[str, Any]
+
+_MINUTE_MS = 60_000
+
+
+class TopicPolicies:
+    """The limits and switches of one topic: the broker's, until others are ``put`` over them."""
+
+    def __init__(self, options: Options) -> None:
+        self.retention_ms: int = options.retention_ms
+        self.retention_bytes: int = options.retention_bytes
+        self.message_ttl_ms: int = options.message_ttl_ms
+        self.max_producers: int = options.max_producers_per_topic
+        self.max_consumers: int = options.max_consumers_per_topic
+        self.max_consumers_per_subscription: int = options.max_consumers_per_subscription
+        self.max_subscriptions: int = options.max_subscriptions_per_topic
+        self.max_unacked_per_consumer: int = options.max_unacked_per_consumer
+        self.max_unacked_per_subscription: int = options.max_unacked_per_subscription
+        self.max_entry_bytes: int = options.max_message_bytes + FRAME_PADDING_BYTES
+        self.deduplication: bool = options.deduplication
+        self.subscription_types: frozenset[str] = options.subscription_types
+        self.auto_create_subscriptions: bool = options.auto_create_subscriptions
+
+    def put(self, name: str, value: Any) -> None:
+        """A policy as it is stored takes the place of what holds so far; those that limit nothing here pass."""
+        put = _PUT.get(name)
+        if put is not None:
+            put(self, value)
+
+
+def _retention(found: TopicPolicies, value: Any) -> None:
+    minutes, megabytes = int(value["retentionTimeInMinutes"]), int(value["retentionSizeInMB"])
+    found.retention_ms = minutes * _MINUTE_MS if minutes >= 0 else -1
+    found.retention_bytes = megabytes << 20 if megabytes >= 0 else -1
+
+
+def _ttl(found: TopicPolicies, value: Any) -> None:
+    found.message_ttl_ms = int(value) * 1000
+
+
+def _producers(found: TopicPolicies, value: Any) -> None:
+    found.max_producers = int(value)
+
+
+def _consumers(found: TopicPolicies, value: Any) -> None:
+    found.max_consumers = int(value)
+
+
+def _consumers_per_subscription(found: TopicPolicies, value: Any) -> None:
+    found.max_consumers_per_subscription = int(value)
+
+
+def _subscriptions(found: TopicPolicies, value: Any) -> None:
+    found.max_subscriptions = int(value)
+
+
+def _unacked_per_consumer(found: TopicPolicies, value: Any) -> None:
+    found.max_unacked_per_consumer = int(value)
+
+
+def _unacked_per_subscription(found: TopicPolicies, value: Any) -> None:
+    found.max_unacked_per_subscription = int(value)
+
+
+def _message_bytes(found: TopicPolicies, value: Any) -> None:
+    if value:
+        found.max_entry_bytes = min(int(value), found.max_entry_bytes)
+
+
+def _deduplication(found: TopicPolicies, value: Any) -> None:
+    found.deduplication = bool(value)
+
+
+def _types(found: TopicPolicies, value: Any) -> None:
+    if value:
+        found.subscription_types = frozenset(value)
+
+
+def _auto_subscription(found: TopicPolicies, value: Any) -> None:
+    found.auto_create_subscriptions = bool(value["allowAutoSubscriptionCreation"])
+
+
+_PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
+    "retention_policies": _retention,
+    "message_ttl_in_seconds": _ttl,
+    "max_producers_per_topic": _producers,
+    "max_consumers_per_topic": _consumers,
+    "max_consumers_per_subscription": _consumers_per_subscription,
+    "max_subscriptions_per_topic": _subscriptions,
+    "max_unacked_messages_per_consumer": _unacked_per_consumer,
+    "max_unacked_messages_per_subscription": _unacked_per_subscription,
+    "max_message_size": _message_bytes,
+    "deduplicationEnabled": _deduplication,
+    "subscription_types_enabled": _types,
+    "autoSubscriptionCreationOverride": _auto_subscription,
+}
+"""What each policy that acts on a topic does to its limits."""
+
+
+def stored(row: Row, line: Policy, cluster: str) -> Any:
+    """The policy's value in a namespace's row, None where it has none."""
+    found = row.get(line.name)
+    if line.by_cluster and found is not None:
+        return found.get(cluster)
+    return found
+
+
+class PolicyBook:
+    """See the module's text."""
+
+    def __init__(self, options: Options, catalog: Catalog) -> None:
+        self.options: Options = options
+        self.catalog: Catalog = catalog
+        self.shared: dict[str, TopicPolicies] = {}
+
+    def of(self, name: TopicName) -> TopicPolicies:
+        """What holds for the topic."""
+        own = self.catalog.own_policies(name)
+        if own:
+            return self._make(name.namespace, own)
+        found = self.shared.get(name.namespace)
+        if found is None:
+            found = self._make(name.namespace, {})
+            self.shared[name.namespace] = found
+        return found
+
+    def _make(self, namespace: str, own: Row) -> TopicPolicies:
+        found = TopicPolicies(self.options)
+        row = self.catalog.namespaces.get(namespace, {})
+        for line in POLICIES:
+            for value in (stored(row, line, self.options.cluster), own.get(line.name)):
+                if value is not None:
+                    found.put(line.name, value)
+        return found
+
+    def namespace_value(self, namespace: str, name: str) -> Any:
+        """The effective value of a policy for a namespace, as it is stored."""
+        line = policy(name)
+        found = stored(self.catalog.namespaces.get(namespace, {}), line, self.options.cluster)
+        return line.default(self.options) if found is None else found
+
+    def topic_value(self, name: TopicName, policy_name: str) -> Any:
+        """The effective value of a policy for a topic, as it is stored."""
+        found = self.catalog.own_policies(name).get(policy_name)
+        return self.namespace_value(name.namespace, policy_name) if found is None else found
+
+    def forget(self) -> None:
+        """Something has changed above the topics."""
+        self.shared.clear()

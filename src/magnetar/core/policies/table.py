@@ -1,0 +1,170 @@
+"""The table of policies: where each is set, what it may be, and what holds where it is not set.
+
+A policy is a JSON value under its ``name``, which is its field in a namespace's policies as Pulsar writes them. The
+topic's value wins over the namespace's, that over the broker's (``default``). Where ``by_cluster`` is set, the
+namespace keeps the value under the name of the cluster. The admin interface makes its routes of this table
+(``topic_path``, ``namespace_path``; empty: cannot be set there), and ``effective`` makes a topic's limits of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from magnetar.core.options import Options
+from magnetar.core.policies.checks import Check, choice, fields, flag, number, retention, some_of
+
+__all__ = ["BACKLOG_QUOTA", "POLICIES", "QUOTA_KINDS", "Policy", "policy"]
+
+Default = Callable[[Options], Any]
+
+
+class Policy(NamedTuple):
+    """One line of the table."""
+
+    name: str
+    topic_path: str
+    namespace_path: str
+    check: Check
+    default: Default
+    text: str
+    by_cluster: bool = False
+    query: str = ""
+    """The value of a topic comes in this part of the query instead of in the body."""
+    write: str = "POST"
+    """The method that sets it."""
+
+
+def _unset(options: Options) -> Any:
+    """The broker has no such default."""
+    return None
+
+
+def _unlimited(options: Options) -> Any:
+    return 0
+
+
+SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
+SCHEMA_STRATEGIES = (
+    "UNDEFINED",
+    "ALWAYS_INCOMPATIBLE",
+    "ALWAYS_COMPATIBLE",
+    "BACKWARD",
+    "FORWARD",
+    "FULL",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD_TRANSITIVE",
+    "FULL_TRANSITIVE",
+)
+QUOTA_KINDS = ("destination_storage", "message_age")
+BACKLOG_QUOTA = fields(limit=-1, limitSize=-1, limitTime=-1, policy="producer_request_hold")
+
+_dispatch_rate = fields(
+    dispatchThrottlingRateInMsg=-1, dispatchThrottlingRateInByte=-1, relativeToPublishRate=False, ratePeriodInSecond=1
+)
+_publish_rate = fields(publishThrottlingRateInMsg=-1, publishThrottlingRateInByte=-1)
+_subscribe_rate = fields(subscribeThrottlingRatePerConsumer=-1, ratePeriodInSecond=30)
+_inactive = fields(
+    inactiveTopicDeleteMode="delete_when_no_subscriptions", maxInactiveDurationSeconds=60, deleteWhileInactive=True
+)
+_delayed = fields(tickTime=1000, active=True, maxDeliveryDelayInMillis=0)
+_persistence = fields(
+    bookkeeperEnsemble=1, bookkeeperWriteQuorum=1, bookkeeperAckQuorum=1, managedLedgerMaxMarkDeleteRate=0.0
+)
+_auto_topic = fields(allowAutoTopicCreation=True, topicType="non-partitioned", defaultNumPartitions=0)
+_auto_subscription = fields(allowAutoSubscriptionCreation=True)
+
+
+def _quotas(value: Any) -> Any:
+    """Both quotas at once; by the admin interface they are set one by one."""
+    return {kind: BACKLOG_QUOTA(quota) for kind, quota in value.items() if kind in QUOTA_KINDS}
+
+
+POLICIES: tuple[Policy, ...] = (
+    Policy("retention_policies", "retention", "retention", retention,
+           lambda o: {"retentionTimeInMinutes": _minutes(o.retention_ms), "retentionSizeInMB": _mb(o.retention_bytes)},
+           "how long and how much is kept of what every subscription has acknowledged"),
+    Policy("message_ttl_in_seconds", "messageTTL", "messageTTL", number(0), lambda o: o.message_ttl_ms // 1000,
+           "after how many seconds a message counts as acknowledged", query="messageTTL"),
+    Policy("backlog_quota_map", "", "", _quotas, lambda o: {},
+           "how much and how old a backlog may become, and what happens then"),
+    Policy("max_producers_per_topic", "maxProducers", "maxProducersPerTopic", number(0),
+           lambda o: o.max_producers_per_topic, "producers of a topic; 0: no limit"),
+    Policy("max_consumers_per_topic", "maxConsumers", "maxConsumersPerTopic", number(0),
+           lambda o: o.max_consumers_per_topic, "consumers of a topic; 0: no limit"),
+    Policy("max_consumers_per_subscription", "maxConsumersPerSubscription", "maxConsumersPerSubscription", number(0),
+           lambda o: o.max_consumers_per_subscription, "consumers of a subscription; 0: no limit"),
+    Policy("max_subscriptions_per_topic", "maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic", number(0),
+           lambda o: o.max_subscriptions_per_topic, "subscriptions of a topic; 0: no limit"),
+    Policy("max_unacked_messages_per_consumer", "maxUnackedMessagesOnConsumer", "maxUnackedMessagesPerConsumer",
+           number(0), lambda o: o.max_unacked_per_consumer,
+           "unacknowledged messages at which a consumer gets no more; 0: no limit"),
+    Policy("max_unacked_messages_per_subscription", "maxUnackedMessagesOnSubscription",
+           "maxUnackedMessagesPerSubscription", number(0), lambda o: o.max_unacked_per_subscription,
+           "unacknowledged messages at which a subscription gets no more; 0: no limit"),
+    Policy("max_message_size", "maxMessageSize", "", number(0), lambda o: o.max_message_bytes,
+           "bytes of the largest message; the broker's own limit holds as well"),
+    Policy("max_topics_per_namespace", "", "maxTopicsPerNamespace", number(0), lambda o: o.max_topics_per_namespace,
+           "topics of a namespace; 0: no limit"),
+    Policy("deduplicationEnabled", "deduplicationEnabled", "deduplication", flag, lambda o: o.deduplication,
+           "whether messages that a producer sends again are dropped"),
+    Policy("deduplicationSnapshotIntervalSeconds", "deduplicationSnapshotInterval", "deduplicationSnapshotInterval",
+           number(0), _unset, "kept for tools; what deduplication knows is durable with every message here"),
+    Policy("subscription_types_enabled", "subscriptionTypesEnabled", "subscriptionTypesEnabled",
+           some_of(*SUBSCRIPTION_TYPES), lambda o: [t for t in SUBSCRIPTION_TYPES if t in o.subscription_types],
+           "subscription types that clients may use"),
+    Policy("subscription_expiration_time_minutes", "subscriptionExpirationTime", "subscriptionExpirationTime",
+           number(0), _unlimited, "minutes after which an unused subscription is deleted; 0: never",
+           query="subscriptionExpirationTime"),
+    Policy("autoTopicCreationOverride", "", "autoTopicCreation", _auto_topic,
+           lambda o: {"allowAutoTopicCreation": o.auto_create_topics,
+                      "topicType": "partitioned" if o.auto_create_partitions else "non-partitioned",
+                      "defaultNumPartitions": o.auto_create_partitions},
+           "whether and how topics come into being by being used"),
+    Policy("autoSubscriptionCreationOverride", "autoSubscriptionCreation", "autoSubscriptionCreation",
+           _auto_subscription, lambda o: {"allowAutoSubscriptionCreation": o.auto_create_subscriptions},
+           "whether subscriptions come into being by being used"),
+    Policy("publishMaxMessageRate", "publishRate", "publishRate", _publish_rate, _unset,
+           "messages and bytes a second that may be published", by_cluster=True),
+    Policy("topicDispatchRate", "dispatchRate", "dispatchRate", _dispatch_rate, _unset,
+           "messages and bytes that may be dispatched from a topic in a period", by_cluster=True),
+    Policy("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate", _dispatch_rate, _unset,
+           "messages and bytes that may be dispatched to a subscription in a period", by_cluster=True),
+    Policy("replicatorDispatchRate", "replicatorDispatchRate", "replicatorDispatchRate", _dispatch_rate, _unset,
+           "kept for tools; nothing is replicated", by_cluster=True),
+    Policy("clusterSubscribeRate", "subscribeRate", "subscribeRate", _subscribe_rate, _unset,
+           "how often a consumer may subscribe in a period", by_cluster=True),
+    Policy("inactive_topic_policies", "inactiveTopicPolicies", "inactiveTopicPolicies", _inactive, _unset,
+           "when a topic that nobody uses is deleted"),
+    Policy("delayed_delivery_policies", "delayedDelivery", "delayedDelivery", _delayed, _unset,
+           "whether messages are held back until the time that their producer asked for"),
+    Policy("compaction_threshold", "compactionThreshold", "compactionThreshold", number(0), _unlimited,
+           "bytes of backlog at which a topic is compacted; 0: only when asked to"),
+    Policy("dispatcherPauseOnAckStatePersistentEnabled", "dispatcherPauseOnAckStatePersistent",
+           "dispatcherPauseOnAckStatePersistent", flag, lambda o: False,
+           "whether dispatching pauses when acknowledgements cannot be kept"),
+    Policy("schema_compatibility_strategy", "schemaCompatibilityStrategy", "schemaCompatibilityStrategy",
+           choice(*SCHEMA_STRATEGIES), _unset, "how a new schema must go with earlier ones", write="PUT"),
+    Policy("schema_validation_enforced", "schemaValidationEnforced", "schemaValidationEnforced", flag, _unset,
+           "whether producers without a schema are refused on a topic that has one"),
+    Policy("is_allow_auto_update_schema", "", "isAllowAutoUpdateSchema", flag, _unset,
+           "whether producers may register new schemas"),
+    Policy("persistence", "persistence", "persistence", _persistence, _unset,
+           "kept for tools; there are no bookies here"),
+)  # fmt: skip
+
+
+def _minutes(milliseconds: int) -> int:
+    return milliseconds if milliseconds < 0 else milliseconds // 60_000
+
+
+def _mb(size: int) -> int:
+    return size if size < 0 else size >> 20
+
+
+_BY_NAME = {line.name: line for line in POLICIES}
+
+
+def policy(name: str) -> Policy:
+    """The line of a policy."""
+    return _BY_NAME[name]

@@ -1,0 +1,47 @@
+"""How many slots a consumer owns agrees with asking for the owner of every slot."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from magnetar.core.consumer import Consumer
+from magnetar.core.selector.ring import Ring
+from magnetar.core.selector.split import WidestSplit
+from magnetar.core.selector.sticky import StickyRanges
+
+Selector = Ring | WidestSplit | StickyRanges
+
+
+class Named:
+    """All that a selector wants of a consumer."""
+
+    def __init__(self, name: str, ranges: list[tuple[int, int]]) -> None:
+        self.name = name
+        self.key_ranges = ranges
+
+
+def made(which: str) -> Selector:
+    return {"ring": lambda: Ring(100), "split": WidestSplit, "sticky": StickyRanges}[which]()
+
+
+@settings(max_examples=15)
+@pytest.mark.parametrize("which", ["ring", "split", "sticky"])
+@given(
+    names=st.lists(st.sampled_from(["a", "b", "worker-a", "worker-b"]), min_size=1, max_size=6), leave=st.integers(0)
+)
+def test_shares_are_what_the_selector_gives(which: str, names: list[str], leave: int) -> None:
+    selector = made(which)
+    first, last = {"ring": (1, 65_535), "split": (1, 65_536), "sticky": (0, 65_535)}[which]
+    consumers = [cast(Any, Named(name, [(n * 9_000, n * 9_000 + 5_000 + n)])) for n, name in enumerate(names)]
+    for consumer in consumers:
+        selector.add(consumer)
+    if len(consumers) > 1:
+        selector.remove(consumers.pop(leave % len(consumers)))
+    counted: Counter[Consumer | None] = Counter(selector.select(slot) for slot in range(first, last + 1))
+    for consumer in consumers:
+        assert selector.share(consumer) == counted[consumer]
