@@ -32,7 +32,18 @@ from magnetar.wire.commands import decode, encode, pb
 from magnetar.wire.entry import metadata_bounds, seal
 from magnetar.wire.frames import next_frame, payload_frame
 
-__all__ = ["EXCLUSIVE", "FAILOVER", "KEY_SHARED", "SHARED", "Client", "CoreBroker", "Frame", "entry_of", "full"]
+__all__ = [
+    "EXCLUSIVE",
+    "FAILOVER",
+    "KEY_SHARED",
+    "SHARED",
+    "Client",
+    "CoreBroker",
+    "Frame",
+    "answered",
+    "entry_of",
+    "full",
+]
 
 EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED = range(4)
 START_MS = 1_700_000_000_000
@@ -84,6 +95,12 @@ class Frame:
 
     def __repr__(self) -> str:
         return f"<{self.name} {str(self.message).strip()}>"
+
+
+def answered(frame: Frame | None) -> Frame:
+    """The answer, which must be there."""
+    assert frame is not None, "there is no answer"
+    return frame
 
 
 class Client:

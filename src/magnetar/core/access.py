@@ -6,7 +6,7 @@ Access modes as a table; "others" are the producers that are connected to the to
 Shared                 refused with ProducerBusy while an exclusive producer is connected or waiting is granted
 Exclusive              refused with ProducerFenced while anyone else is connected
 WaitForExclusive       joins a queue and becomes exclusive when everyone else has gone
-ExclusiveWithFencing   disconnects everyone else, the waiting ones too, and becomes exclusive
+ExclusiveWithFencing   disconnects everyone else, refuses the waiting ones, and becomes exclusive
 =====================  ======================================================================================
 
 Whoever becomes exclusive raises the topic's epoch, durably; a producer that comes back with an older epoch than the
@@ -18,19 +18,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.producer import EXCLUSIVE, FENCING, SHARED, WAITING
-from magnetar.errors import ProducerBusy, ProducerFenced
+from magnetar.errors import NotAllowed, ProducerBusy, ProducerFenced
 from magnetar.wire.commands import pb
 
 if TYPE_CHECKING:
     from magnetar.core.producer import Producer
     from magnetar.core.topic import Topic
 
-__all__ = ["answer_open", "enter", "grant_exclusive"]
+__all__ = ["EPOCH_MAX", "answer_open", "enter", "grant_exclusive"]
+
+EPOCH_MAX = 1 << 62
+"""The highest epoch that a producer may claim: far beyond any true one, and leaving room for those that follow."""
 
 
 def enter(topic: Topic, producer: Producer) -> None:
     """Let the producer in, queue it, or refuse it, by its access mode."""
     mode = producer.mode
+    if producer.topic_epoch > EPOCH_MAX:
+        raise NotAllowed(f"{producer.topic_epoch} cannot be an epoch of {topic.name}: leave it out to get the next one")
     if 0 <= producer.topic_epoch < topic.epoch:
         raise ProducerFenced(f"an exclusive producer of a later epoch ({topic.epoch}) took over {topic.name}")
     if mode == SHARED:
@@ -46,15 +51,22 @@ def enter(topic: Topic, producer: Producer) -> None:
             answer_open(producer, producer.request_id, ready=False)
             return
     elif mode == FENCING:
-        for other in list(topic.waiting) + list(topic.producers.values()):
-            topic.waiting = []
-            other.session.drop_producer(other)
+        _fence(topic)
     if mode != SHARED:
         grant_exclusive(producer)
         return
     topic.producers[producer.name] = producer
     producer.session.producers[producer.id] = producer
     answer_open(producer, producer.request_id)
+
+
+def _fence(topic: Topic) -> None:
+    """Everyone leaves. Those who wait go first, or each would own the topic for a moment."""
+    for other in list(topic.waiting):
+        topic.broker.close_producer(other)
+        other.session.error(other.request_id, ProducerFenced(f"another producer took {topic.name} for itself"))
+    for other in list(topic.producers.values()):
+        other.session.drop_producer(other)
 
 
 def grant_exclusive(producer: Producer) -> None:
@@ -69,13 +81,12 @@ def grant_exclusive(producer: Producer) -> None:
     topic.write_facts()
 
     def answer(error: Exception | None) -> None:
-        if producer.closed:
-            return
-        if error is None:
-            answer_open(producer, producer.request_id)
-        else:
+        if error is not None:
+            # The topic has sent all its producers away already, but this one's request is still without an answer.
             topic.broker.close_producer(producer)
             producer.session.error(producer.request_id, error)
+        elif not producer.closed:
+            answer_open(producer, producer.request_id)
 
     topic.broker.when_durable(answer)
 

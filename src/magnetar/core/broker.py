@@ -26,6 +26,7 @@ from collections.abc import Callable
 from magnetar.core.access import grant_exclusive
 from magnetar.core.catalog import Catalog, MetaWrite, Row
 from magnetar.core.commit import Commit, Run
+from magnetar.core.liveness import KeepAlive
 from magnetar.core.names import TopicName
 from magnetar.core.options import Options
 from magnetar.core.policies.effective import PolicyBook
@@ -40,7 +41,6 @@ from magnetar.core.timers import Timers
 from magnetar.core.topic import Topic
 from magnetar.core.upkeep import Upkeep
 from magnetar.ports.log import Drop, DropStream, Put, ReadDone, Recovered
-from magnetar.wire.replies import PING_FRAME
 
 __all__ = ["BROKER_STREAM", "Broker", "ReadRequest"]
 
@@ -50,7 +50,6 @@ BROKER_STREAM = 0
 _COUNTER_KEY = b"n"
 _COUNTER = struct.Struct("<Q")
 _HOLD_FIRST_MS, _HOLD_MOST_MS = 100, 2_000
-_SECOND_MS = 1_000
 
 ReadRequest = tuple[int, int, int, int, int]
 """ticket, stream, offset, most entries, most bytes"""
@@ -89,6 +88,7 @@ class Broker:
         self.rows: RowWrites = RowWrites(self)
         self.policies: PolicyBook = PolicyBook(options, self.catalog)
         self.rates: Rates = Rates(self)
+        self.keep_alive: KeepAlive = KeepAlive(self)
         self.upkeep: Upkeep = Upkeep(self)
 
     # -- start -----------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Broker:
         for stream in recovered.streams:
             if stream not in owned:
                 self.commit.records.append(DropStream(stream))
-        self.every_second()
+        self.keep_alive.start()
         self.upkeep.start()
 
     def next_ledger(self) -> int:
@@ -315,25 +315,6 @@ class Broker:
     def tick(self) -> None:
         """Run what is due."""
         self.timers.run_due(self.now_ms)
-
-    def every_second(self) -> None:
-        """Keep-alive: a peer that was silent for one interval is pinged, after a second one it is gone. The handshake
-        has one interval in all."""
-        self.timers.at(self.now_ms + _SECOND_MS, self.every_second)
-        interval = self.options.keep_alive_ms
-        now = self.now_ms
-        for session in list(self.sessions.values()):
-            if not session.connected and now - session.connected_ms >= interval:
-                self.lost(session, "no handshake within a keep-alive interval")
-                continue
-            silent = now - session.seen_ms
-            if silent < interval:
-                continue
-            if silent >= 2 * interval:
-                self.lost(session, "no sign of life for two keep-alive intervals")
-            elif session.pinged_ms < session.seen_ms + interval:
-                session.pinged_ms = now
-                session.push(PING_FRAME)
 
 
 def _nothing() -> None:

@@ -9,12 +9,22 @@ commit as the entries themselves, so a restart knows exactly what the log holds,
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
+
+from magnetar.core.entryinfo import CHUNK, chunk_of
+from magnetar.core.ledgers import EARLIEST
+from magnetar.wire.replies import send_error, send_receipt
+
+if TYPE_CHECKING:
+    from magnetar.core.commit import Run
+    from magnetar.core.session import SendBatch
 
 __all__ = ["DUPLICATE", "FRESH", "STATE_KEY", "UNKNOWN", "Dedup"]
 
 FRESH, DUPLICATE, UNKNOWN = range(3)
 STATE_KEY = b"D"
 
+_PERSISTENCE_ERROR = 2
 _HEAD = struct.Struct("<QH")
 _ANSWER_MAX = (1 << 63) - 1
 """Sequence ids are unsigned when they are sent and signed when they are told."""
@@ -36,6 +46,35 @@ class Dedup:
                 self.pushed[name] = max(sequence, highest)
             return FRESH
         return DUPLICATE if sequence <= self.kept.get(name, -1) else UNKNOWN
+
+    def store_fresh(self, batch: SendBatch, run: Run) -> None:
+        """Append what the topic does not have already. The answer to the rest comes in its turn, so that a run ends
+        where something is left out."""
+        topic, producer = run.topic, run.producer
+        for k in range(len(batch.entries)):
+            sequence, highest, count = batch.sequences[k], batch.highest[k], batch.counts[k]
+            whole = not count & CHUNK or chunk_of(batch.entries[k])[1]
+            verdict = self.judge(producer.name, sequence, highest, whole)
+            if verdict == FRESH:
+                if whole:
+                    run.top = max(sequence, highest)
+                run.entries.append(batch.entries[k])
+                run.counts.append(count)
+                run.sequences.append(sequence)
+                run.highest.append(highest)
+                run.size_bytes += len(batch.entries[k])
+                continue
+            if run.entries:
+                topic.append(run)
+                run = topic.new_run(producer)
+            if verdict == DUPLICATE:
+                topic.deduplicated += 1
+                topic.refuse(producer, send_receipt(producer.id, sequence, highest, EARLIEST, EARLIEST))
+            else:
+                message = "a message with this sequence id is being written; its outcome is not known yet, send again"
+                topic.refuse(producer, send_error(producer.id, max(sequence, highest), _PERSISTENCE_ERROR, message))
+        if run.entries:
+            topic.append(run)
 
     def last(self, name: str) -> int:
         """The highest durable sequence id of a producer, -1 when none is known."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.liveness import heard
 from magnetar.core.options import FRAME_PADDING_BYTES
 from magnetar.core.requests.notices import close_consumer, close_producer
 from magnetar.core.timers import Timer
@@ -24,7 +25,7 @@ from magnetar.wire.entry import checksum_ok
 from magnetar.wire.errors import WireError
 from magnetar.wire.frames import next_frame
 from magnetar.wire.hot import decode_ack, decode_flow, decode_plain_ack, decode_redeliver, decode_send, split
-from magnetar.wire.replies import PING_FRAME, PONG_FRAME, ack_response, send_error
+from magnetar.wire.replies import PONG_FRAME, ack_response, send_error
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -89,6 +90,8 @@ class Session:
         self.connected_ms: int = broker.now_ms
         self.seen_ms: int = broker.now_ms
         self.pinged_ms: int = 0
+        self.unheard: bool = False
+        """The shell does not read what the peer says, and that is not the peer's doing: silence means nothing."""
         self.probes: list[Callable[[bool], None]] = []
         self.probe_timer: Timer | None = None
 
@@ -118,6 +121,11 @@ class Session:
         if not self.writable and not self.paused:
             self.resume()
         return out
+
+    def full(self) -> bool:
+        """Whether so much is to be written that requests wait until it is: what ``receive`` left is to be given to it
+        again, even if nothing new has arrived."""
+        return self.out_bytes >= self.out_limit
 
     def pause(self) -> None:
         """The peer reads too slowly: send nothing more to its consumers for now."""
@@ -157,10 +165,13 @@ class Session:
     # -- in --------------------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> int:
-        """Handle every whole frame in ``data``; how many bytes they were."""
+        """Handle the whole frames in ``data``; how many bytes they were.
+
+        When answers have filled ``out`` it stops before the next request; see ``full``.
+        """
         self.seen_ms = self.broker.now_ms
         if self.probes:
-            self._alive(True)
+            heard(self, True)
         try:
             return self._receive(data)
         except WireError as error:
@@ -179,6 +190,8 @@ class Session:
                 if after < 0:
                     return at
                 kind, start, stop = split(data, command, payload)
+                if self.out_bytes >= self.out_limit and kind != _SEND:
+                    return at
                 at = after
                 if kind == _SEND and self.connected:
                     ident, sequence, count, highest, flags = decode_send(data, start, stop)
@@ -197,7 +210,7 @@ class Session:
                     if problem:
                         producer.topic.publish(producer, batch)
                         batch = SendBatch()
-                        self._refuse_send(producer, max(sequence, highest), problem)
+                        self._refuse_send(producer, max(sequence, highest), problem, flags)
                         continue
                     batch.entries.append(entry)
                     count = min(max(count, 1), COUNT)
@@ -250,21 +263,20 @@ class Session:
 
     def _problem(self, producer: Producer, entry: bytes, flags: int) -> int:
         """The code of what is wrong with an entry, 0 when nothing is. A chunk is part of a message that may be larger
-        than the topic's policy allows."""
-        limit = producer.topic.policies.max_entry_bytes
-        if len(entry) > limit and not (flags & _FLAG_CHUNK and len(entry) <= self.entry_limit):
-            return _NOT_ALLOWED
-        if flags & _FLAG_TXN:
+        than the topic allows; what is larger than the broker allows is no whole frame to begin with."""
+        too_large = len(entry) > producer.topic.policies.max_entry_bytes and not flags & _FLAG_CHUNK
+        if too_large or flags & _FLAG_TXN:
             return _NOT_ALLOWED
         return 0 if checksum_ok(entry) else _CHECKSUM_ERROR
 
-    def _refuse_send(self, producer: Producer, sequence: int, code: int) -> None:
-        message = (
-            "the checksum of the message does not hold: it was damaged on its way, send it again"
-            if code == _CHECKSUM_ERROR
-            else "transactions are not supported, and a message may have at most "
-            f"{min(producer.topic.policies.max_entry_bytes, self.broker.options.max_message_bytes)} bytes"
-        )
+    def _refuse_send(self, producer: Producer, sequence: int, code: int, flags: int) -> None:
+        if code == _CHECKSUM_ERROR:
+            message = "the checksum of the message does not hold: it was damaged on its way, send it again"
+        elif flags & _FLAG_TXN:
+            message = "transactions are not supported by this broker: send the message without one"
+        else:
+            limit = producer.topic.policies.max_entry_bytes
+            message = f"a message of {producer.topic.name} may have at most {limit} bytes (maxMessageSize)"
         producer.topic.refuse(producer, send_error(producer.id, sequence, code, message))
 
     def _unknown_producer(self, ident: int) -> None:
@@ -314,31 +326,7 @@ class Session:
         dispatcher.redeliver(consumer, [offset for offset in offsets if 0 <= offset < end])
         sub.redelivered_count += len(offsets)
 
-    # -- liveness ----------------------------------------------------------------------------------------------------
-
-    def probe(self, answer: Callable[[bool], None]) -> None:
-        """Find out whether the peer is there: ``answer`` hears True with its next sign of life, else False."""
-        if self.closed or self.closing:
-            answer(False)
-            return
-        self.probes.append(answer)
-        if self.probe_timer is None:
-            self.push(PING_FRAME)
-            due = self.broker.now_ms + self.broker.options.liveness_probe_ms
-            self.probe_timer = self.broker.timers.at(due, self._silent)
-
-    def _silent(self) -> None:
-        self.probe_timer = None
-        self.broker.lost(self, "it did not answer a liveness probe")
-
-    def _alive(self, alive: bool) -> None:
-        if self.probe_timer is not None:
-            self.probe_timer.cancel()
-            self.probe_timer = None
-        probes = self.probes
-        self.probes = []
-        for answer in probes:
-            answer(alive)
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def ended(self) -> None:
         """The connection is gone: everything on it leaves."""
@@ -351,7 +339,7 @@ class Session:
         self.opening.clear()
         for producer in list(self.waiting.values()) + list(self.producers.values()):
             self.broker.close_producer(producer)
-        self._alive(False)
+        heard(self, False)
 
     def retire(self, producer_id: int) -> None:
         """SENDs for this producer may be on their way still."""

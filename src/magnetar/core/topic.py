@@ -13,10 +13,10 @@ import struct
 from typing import TYPE_CHECKING
 
 from magnetar.core.commit import Run
-from magnetar.core.dedup import DUPLICATE, FRESH, Dedup
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
-from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
-from magnetar.core.ledgers import EARLIEST, Ledgers
+from magnetar.core.dedup import Dedup
+from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.ledgers import Ledgers
 from magnetar.core.names import TopicName
 from magnetar.core.policies.effective import TopicPolicies
 from magnetar.core.subscription import Subscription, cursor_key
@@ -150,27 +150,32 @@ class Topic:
         self.ensure_ledger()
         if self.roll_due():
             self.roll()
-        number = self.next_offset - self.ledgers.base
-        run = Run(self, producer, self.ledgers.id, number, self.next_offset)
-        if self.dedup is None:
-            run.entries = batch.entries
-            run.counts = batch.counts
-            run.sequences = batch.sequences
-            run.highest = batch.highest
-            run.size_bytes = batch.size_bytes
-        else:
-            self._filter(producer, batch, run)
-            if not run.entries:
-                return
+        run = self.new_run(producer)
+        if self.dedup is not None:
+            self.dedup.store_fresh(batch, run)
+            return
+        run.entries = batch.entries
+        run.counts = batch.counts
+        run.sequences = batch.sequences
+        run.highest = batch.highest
+        run.size_bytes = batch.size_bytes
+        self.append(run)
+
+    def new_run(self, producer: Producer) -> Run:
+        """A run for what comes next; it has a place as soon as it is appended."""
+        return Run(self, producer, self.ledgers.id, self.next_offset - self.ledgers.base, self.next_offset)
+
+    def append(self, run: Run) -> None:
+        """The run goes into the open commit."""
         count = len(run.entries)
         self.next_offset += count
-        producer.pending += count
-        producer.session.pending += count
+        run.producer.pending += count
+        run.producer.session.pending += count
         self.pending_runs += 1
         commit = self.broker.commit
         commit.records.append(Append(self.stream, run.offset, run.entries))
         if run.top >= 0:
-            commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(producer.name, run.top)))
+            commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(run.producer.name, run.top)))
         commit.runs.append(run)
 
     def roll_due(self) -> bool:
@@ -182,29 +187,6 @@ class Topic:
         if full and age >= options.ledger_min_ms:
             return True
         return entries > 0 and age >= options.ledger_max_ms
-
-    def _filter(self, producer: Producer, batch: SendBatch, run: Run) -> None:
-        """Leave out what the topic has already."""
-        dedup = self.dedup
-        assert dedup is not None
-        for k in range(len(batch.entries)):
-            sequence, highest, count = batch.sequences[k], batch.highest[k], batch.counts[k]
-            whole = not count & CHUNK or chunk_of(batch.entries[k])[1]
-            verdict = dedup.judge(producer.name, sequence, highest, whole)
-            if verdict == FRESH:
-                if whole:
-                    run.top = max(sequence, highest)
-                run.entries.append(batch.entries[k])
-                run.counts.append(count)
-                run.sequences.append(sequence)
-                run.highest.append(highest)
-                run.size_bytes += len(batch.entries[k])
-            elif verdict == DUPLICATE:
-                self.deduplicated += 1
-                self.refuse(producer, send_receipt(producer.id, sequence, highest, EARLIEST, EARLIEST))
-            else:
-                message = "a message with this sequence id is being written; its outcome is not known yet, send again"
-                self.refuse(producer, send_error(producer.id, max(sequence, highest), PERSISTENCE_ERROR, message))
 
     def refuse(self, producer: Producer, answer: bytes) -> None:
         """A SEND is answered without being stored, but not before what was sent ahead of it."""

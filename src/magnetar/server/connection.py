@@ -3,9 +3,13 @@
 All connections receive into one shared buffer, because an idle connection must not own any: the loop fills it and hands
 it over within one callback. What is left of an unfinished frame is kept apart until all of it has arrived.
 
-Backpressure has three steps. Above ``max_pending_publishes`` unanswered publishes the socket is not read until half of
-them are answered. When the peer reads too slowly, its consumers are passed over (``pause_writing``). When even answers
-pile up beyond ``UNREAD_BYTES_MAX``, the socket is not read either.
+Backpressure has four steps. Above ``max_pending_publishes`` unanswered publishes the socket is not read until half of
+them are answered. When the peer reads too slowly, its consumers are passed over (``pause_writing``). When one turn's
+answers fill the session's out-buffer, its next requests wait for the next turn. When answers pile up beyond
+``UNREAD_BYTES_MAX``, the socket is not read either.
+
+A peer that is not read cannot give a sign of life, so as long as that is the broker's doing, or it takes what waits for
+it, it counts as alive.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ __all__ = ["UNREAD_BYTES_MAX", "Connection"]
 
 UNREAD_BYTES_MAX = 16 << 20
 WRITE_HIGH_BYTES = 1 << 20
+LINGER_S = 5.0
+"""How long a connection that is hung up on may take to read what was written to it before."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +45,9 @@ class Connection(asyncio.BufferedProtocol):
         self.have = 0
         self.need = 0
         self.reading = True
+        self.again = False
+        """Whole frames are among the parts; the session takes them when there is room for their answers."""
+        self.unsent = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -70,6 +79,10 @@ class Connection(asyncio.BufferedProtocol):
                 return
             data = b"".join(self.parts)
             self.parts = []
+        self._take(session, data)
+
+    def _take(self, session: Session, data: bytes) -> None:
+        """Give the session what has arrived, and keep what it leaves."""
         pump = self.pump
         pump.now()
         try:
@@ -83,7 +96,11 @@ class Connection(asyncio.BufferedProtocol):
             self.parts = [rest]
             self.have = len(rest)
             self.need = 4 + int.from_bytes(rest[:4], "big") if len(rest) >= 4 else 4
+            if session.full():
+                self.again = True
+                self.stop_reading()
         if session.pending >= pump.core.options.max_pending_publishes:
+            session.unheard = True
             self.stop_reading()
         pump.schedule()
 
@@ -101,15 +118,28 @@ class Connection(asyncio.BufferedProtocol):
 
     def may_read(self) -> bool:
         """Read again if the reasons not to are gone; whether it does now."""
-        session, transport = self.session, self.transport
+        session, transport, core = self.session, self.transport, self.pump.core
         if session is None or transport is None or session.closed or transport.is_closing():
             return True
-        if session.pending * 2 > self.pump.core.options.max_pending_publishes:
+        if session.pending * 2 > core.options.max_pending_publishes:
             return False
-        if transport.get_write_buffer_size() > UNREAD_BYTES_MAX // 2:
+        if session.unheard:
+            session.unheard = False
+            session.seen_ms = core.now_ms
+        unsent = transport.get_write_buffer_size()
+        if unsent < self.unsent:
+            session.seen_ms = core.now_ms
+        self.unsent = unsent
+        if unsent > UNREAD_BYTES_MAX // 2 or session.full() or self.pump.stopping:
             return False
         self.reading = True
+        self.unsent = 0
         transport.resume_reading()
+        if self.again:
+            self.again = False
+            data = b"".join(self.parts)
+            self.parts = []
+            self._take(session, data)
         return True
 
     def pause_writing(self) -> None:
@@ -134,5 +164,13 @@ class Connection(asyncio.BufferedProtocol):
                 self.stop_reading()
 
     def hang_up(self) -> None:
-        if self.transport is not None:
-            self.transport.close()
+        """Close, once the peer has what was written; a peer that is gone or does not read is not waited for."""
+        session, transport = self.session, self.transport
+        if transport is None:
+            return
+        if session is None or session.closed:
+            transport.abort()
+            return
+        transport.close()
+        if transport.get_write_buffer_size():
+            self.pump.loop.call_later(LINGER_S, transport.abort)

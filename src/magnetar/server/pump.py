@@ -40,6 +40,8 @@ class Pump:
         self.clock = clock
         self.view = memoryview(bytearray(RECEIVE_BYTES))
         self.stopped: list[Connection] = []
+        self.stopping = False
+        self.closed = False
         self.connections: dict[int, Connection] = {}
         self.loop = asyncio.get_running_loop()
         self._scheduled = False
@@ -92,6 +94,8 @@ class Pump:
 
     def _turn(self) -> None:
         self._scheduled = False
+        if self.closed:
+            return
         core = self.core
         core.end_turn()
         commit = core.take_commit()
@@ -111,7 +115,10 @@ class Pump:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
         if self.stopped:
-            self.stopped = [connection for connection in self.stopped if not connection.may_read()]
+            stopped = self.stopped
+            self.stopped = []
+            # Whoever reads again may have to stop again at once.
+            self.stopped += [connection for connection in stopped if not connection.may_read()]
         if not core.commit.empty() and core.may_commit():
             self.schedule()
         self._set_timer()
@@ -160,6 +167,8 @@ class Pump:
 
     def _log_events(self) -> None:
         """The log has something to say."""
+        if self.closed:
+            return
         self.now()
         core = self.core
         for event in self.log.poll():
@@ -210,19 +219,32 @@ class Pump:
     # -- stop --------------------------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Let what is under way become durable, hang up, write a checkpoint, close the log."""
+        """Take nothing more in, let what is under way be durable and answered, hang up, checkpoint, close the log."""
+        self.stopping = True
+        for connection in self.connections.values():
+            connection.stop_reading()
         if self._checkpoint is not None:
             await self._checkpoint
-        for _ in range(1000):
-            if self.core.in_flight is None and not self.core.commit.records and not self._tasks:
-                break
-            await asyncio.sleep(0.005)
+        await _poll(1_000, self._settled)
         self._flush()
         for connection in list(self.connections.values()):
             connection.hang_up()
-        await asyncio.sleep(0)
-        self.core.end_turn()
+        await _poll(200, lambda: not self.connections)
+        await self.checkpoint()
+        self.closed = True
         if self._timer is not None:
             self._timer.cancel()
-        await self.checkpoint()
         self.log.close()
+
+    def _settled(self) -> bool:
+        """Whether nothing is under way; what waits for a log that cannot be written waits in vain."""
+        core = self.core
+        return core.in_flight is None and (bool(core.log_error) or not (core.commit.records or self._tasks))
+
+
+async def _poll(times: int, done: Callable[[], bool]) -> None:
+    """Wait until it is done, but not for ever."""
+    for _ in range(times):
+        if done():
+            return
+        await asyncio.sleep(0.005)

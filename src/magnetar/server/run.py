@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
+import resource
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Coroutine
@@ -95,7 +97,16 @@ def serve(settings: Settings, memory: bool, announce: Callable[[str], None], web
     """Run until SIGINT or SIGTERM. ``announce`` is told where the broker listens; ``web`` starts the HTTP side, which
     this package knows nothing of."""
     where = "memory only" if memory else str(Path(settings.dataDirectory).resolve())
+    raise_file_limit()
     run_loop(lambda: _serve(settings, memory, where, announce, web))
+
+
+def raise_file_limit() -> None:
+    """Every connection is a file; take as many as the system lets this process have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # some systems say "unlimited" and mean less
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:

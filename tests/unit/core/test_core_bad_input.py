@@ -327,3 +327,49 @@ def test_encoded_commands_can_come_in_one_piece_of_bytes() -> None:
         + encode(pb.CommandPing())
     )
     assert sorted(client.names()) == ["PONG", "PONG", "SEND_RECEIPT", "SEND_RECEIPT"]
+
+
+@pytest.mark.parametrize("epoch", [1 << 63, (1 << 64) - 1, (1 << 63) - 1])
+def test_an_epoch_that_no_topic_can_have_is_refused_and_poisons_nothing(epoch: int) -> None:
+    broker = CoreBroker()
+    client = broker.client()
+    for mode in range(4):
+        answer = client.producer("t", mode, name=f"p{mode}", producer_access_mode=mode, topic_epoch=epoch)
+        assert answer is not None
+        assert answer.message.error == pb.ServerError.NotAllowedError, answer
+    assert broker.topic().producers == {}
+    assert broker.topic().exclusive is None
+    assert broker.topic().states()
+    answer = client.producer("t", 9, name="p", producer_access_mode=1)
+    assert answer is not None
+    assert answer.message.topic_epoch == 0
+
+
+@pytest.mark.parametrize("pattern", ["([a-z/]+)+!", "(a|aa)*(b)+!", "a?a?a?a?a?a?!", "(a*)\\1!"])
+def test_a_pattern_that_could_match_for_ever_is_left_to_the_client(pattern: str) -> None:
+    broker = CoreBroker()
+    client = broker.client()
+    client.producer("a" * 200)
+    answer = client.ask(pb.CommandGetTopicsOfNamespace(namespace="public/default", topics_pattern=pattern))
+    assert answer is not None
+    assert (answer.message.filtered, list(answer.message.topics)) == (False, [full("a" * 200)])
+
+
+def test_names_too_long_to_be_matched_quickly_are_left_to_the_client() -> None:
+    broker = CoreBroker()
+    client = broker.client()
+    client.producer("a" * 100_000)
+    answer = client.ask(pb.CommandGetTopicsOfNamespace(namespace="public/default", topics_pattern=".*a.*b"))
+    assert answer is not None
+    assert (answer.message.filtered, len(answer.message.topics)) == (False, 1)
+
+
+def test_a_usual_pattern_is_matched_here() -> None:
+    broker = CoreBroker()
+    client = broker.client()
+    for number, name in enumerate(("ab", "abc", "bc")):
+        client.producer(name, number)
+    request = pb.CommandGetTopicsOfNamespace(namespace="public/default", topics_pattern="public/default/ab.*")
+    answer = client.ask(request)
+    assert answer is not None
+    assert (answer.message.filtered, sorted(answer.message.topics)) == (True, [full("ab"), full("abc")])

@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 
 from magnetar.wire.commands import pb
-from tests.support.corebroker import EXCLUSIVE, FAILOVER, SHARED, Client, CoreBroker, Frame, entry_of
-
-
-def answered(frame: Frame | None) -> Frame:
-    assert frame is not None, "there is no answer"
-    return frame
+from tests.support.corebroker import EXCLUSIVE, FAILOVER, SHARED, Client, CoreBroker, answered, entry_of
 
 
 def everything(broker: CoreBroker, topic: str = "t") -> list[bytes]:

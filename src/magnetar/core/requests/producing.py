@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.access import answer_open, enter
 from magnetar.core.creating import with_topic
+from magnetar.core.liveness import probe
 from magnetar.core.producer import Producer
 from magnetar.core.requests.opening import NAME_BYTES_MAX, create_cursor
 from magnetar.core.topic import Topic
@@ -63,7 +64,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandProducer, topic:
         broker.close_producer(other)
         other = None
     if other is not None and may_probe and other.session is not session:
-        other.session.probe(lambda alive: _admit(broker, session, message, topic, False))
+        probe(other.session, lambda alive: _admit(broker, session, message, topic, False))
         return
     del session.opening[message.producer_id]
     try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.creating import with_topic
 from magnetar.core.dispatch.choose import KINDS, outdated
+from magnetar.core.liveness import probe
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -80,7 +81,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
     if may_probe:
         rival = _rival(topic, message)
         if rival is not None and rival.session is not session:
-            rival.session.probe(lambda alive: _admit(broker, session, message, topic, False))
+            probe(rival.session, lambda alive: _admit(broker, session, message, topic, False))
             return
     del session.opening[-1 - message.consumer_id]
     sub: Subscription | None = None
@@ -228,14 +229,13 @@ def unsubscribe(broker: Broker, session: Session, message: pb.CommandUnsubscribe
         raise MetadataFailed(f"subscription {sub.name} has other consumers; close them first or use force")
     del session.consumers[consumer.id]
     sub.leave(consumer)
-    request = message.request_id
     delete_cursor(sub)
 
     def durable(error: Exception | None) -> None:
         if error is None:
-            session.success(request)
+            session.success(message.request_id)
         else:
-            session.error(request, error)
+            session.error(message.request_id, error)
 
     broker.when_durable(durable)
 
