@@ -10,6 +10,7 @@ import pytest
 
 from magnetar.admin import metrics
 from magnetar.cli import main
+from magnetar.core.explain.codes import FREED_BY
 from magnetar.server.settings import keys
 from tools.gen_settings_doc import written
 
@@ -89,6 +90,17 @@ def test_commands_exist_with_their_options(page: Path) -> None:
             elif isinstance(command, click.Group):
                 command = command.get_command(context, word)
                 assert command is not None, f"{word} in: magnetar {line}"
+
+
+def test_the_guide_to_the_command_has_every_subcommand() -> None:
+    text = (DOCS / "guides" / "cli.md").read_text()
+    for name in main.list_commands(click.Context(main)):
+        assert f"## {name}\n" in text, name
+
+
+def test_the_guide_to_explain_has_every_verdict() -> None:
+    text = (DOCS / "guides" / "explain.md").read_text()
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", text, re.MULTILINE)) == set(FREED_BY)
 
 
 @pytest.mark.parametrize(
