@@ -9,20 +9,22 @@ PYTEST := $(BIN)/python -m pytest
 # Parts of a test file stay together, in their order, in one of the processes.
 PARALLEL ?= -n 2 --dist loadfile
 UPGRADE ?=
+ARGS ?=
 
-.PHONY: help venv check format test nightly run demo bench interop compiled pure lock docs clean
+.PHONY: help venv check format test nightly run demo rolling bench interop compiled pure lock docs clean
 
 help:
 	@echo "make check     what to run before every commit: format, lint, types, contracts, quick tests (under a minute)"
 	@echo "make test      everything under tests/"
 	@echo "make run       the broker on this machine: pulsar://localhost:6650, http://localhost:8080"
 	@echo "make demo      the broker, keyed workers, and a kill -9 in the middle"
+	@echo "make rolling   keyed workers restarted in turn under load; ARGS=--classic: with Pulsar's older dispatcher"
 	@echo "make bench     speed and memory, as ratios to a rival in the same run"
 	@echo "make interop   the official Java client against a started broker (needs Java and Maven)"
 	@echo "make nightly   the long versions of the tests"
 	@echo "make format    format the code and repair what ruff can repair"
 	@echo "make compiled  compile the hot modules in place; make pure takes that back"
-	@echo "make lock      resolve the dependencies anew; make docs writes the generated pages"
+	@echo "make lock      resolve the dependencies anew; make docs writes the generated pages and pictures"
 
 $(STAMP): requirements-dev.lock pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Magnetar needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/it" >&2; exit 1; }
@@ -64,6 +66,9 @@ run: venv
 demo: venv
 	$(BIN)/python examples/demo.py
 
+rolling: venv
+	$(BIN)/python examples/rolling_restart.py $(ARGS)
+
 bench: venv
 	$(BIN)/python -m bench
 
@@ -75,6 +80,7 @@ lock:
 
 docs: $(STAMP)
 	$(BIN)/python tools/gen_settings_doc.py
+	$(BIN)/python -m tools.pictures
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
