@@ -1,6 +1,6 @@
 """A broker on a real socket in a thread of the test's process, with its insides within reach.
 
-    with Served(Options()) as served:
+    with Served(options(keep_alive_ms=1_000)) as served:
         with served.wire() as client: ...
         served.call(lambda: served.core.sessions)
 
@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import TypeVar
 
 from magnetar.core.broker import Broker
-from magnetar.core.options import Options
 from magnetar.core.session import Session
 from magnetar.log.memory import MemoryLog
 from magnetar.metadata.memory import MemoryMetadata
@@ -32,24 +31,26 @@ __all__ = ["Served", "options"]
 T = TypeVar("T")
 
 
-def options(**values: object) -> Options:
-    """The core's options, some of them other than usual."""
-    found = Options()
-    for name, value in values.items():
-        assert hasattr(found, name), name
-        setattr(found, name, value)
-    return found
+def options(**values: object) -> dict[str, object]:
+    """Options of the core that are to be other than usual."""
+    return values
 
 
 class Served:
     """See the module's text."""
 
     def __init__(
-        self, chosen: Options | None = None, *, log: LogStore | None = None, metadata: MetadataStore | None = None
+        self,
+        chosen: dict[str, object] | None = None,
+        *,
+        log: LogStore | None = None,
+        metadata: MetadataStore | None = None,
     ) -> None:
         self._thread = LoopThread()
         self.standalone = Standalone(Settings(), log or MemoryLog(auto=True), metadata or MemoryMetadata())
-        vars(self.standalone.options).update(vars(chosen or Options()))
+        for name, value in (chosen or {}).items():
+            assert hasattr(self.standalone.options, name), name
+            setattr(self.standalone.options, name, value)
         self._started = False
         self.port = 0
 

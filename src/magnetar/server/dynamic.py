@@ -58,7 +58,7 @@ class Dynamic:
     def __init__(self, given: Settings, core: Broker) -> None:
         self.given: Settings = given
         self.core: Broker = core
-        self.applied: dict[str, Any] = vars(core_options(given))
+        self.applied: dict[str, Any] = core_options(given).values()
 
     def changed(self) -> dict[str, str]:
         """The settings that were changed, as they were written. Rows of other versions of the broker are left out."""
@@ -95,7 +95,7 @@ class Dynamic:
 
     def apply(self) -> None:
         """Give the core what counts now, and let every subscription look again at what it may do."""
-        core, wanted = self.core, vars(core_options(self.in_force()))
+        core, wanted = self.core, core_options(self.in_force()).values()
         for name, value in wanted.items():
             if value != self.applied[name]:
                 setattr(core.options, name, value)

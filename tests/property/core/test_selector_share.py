@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -13,16 +12,19 @@ from magnetar.core.consumer import Consumer
 from magnetar.core.selector.ring import Ring
 from magnetar.core.selector.split import WidestSplit
 from magnetar.core.selector.sticky import StickyRanges
+from tests.support.corebroker import CoreBroker
 
 Selector = Ring | WidestSplit | StickyRanges
 
 
-class Named:
-    """All that a selector wants of a consumer."""
-
-    def __init__(self, name: str, ranges: list[tuple[int, int]]) -> None:
-        self.name = name
-        self.key_ranges = ranges
+def named(name: str, first: int) -> Consumer:
+    """A consumer of that name, with a range for those who state one."""
+    broker = CoreBroker()
+    client = broker.client()
+    client.consumer("t")
+    consumer = Consumer(client.session, 1, name, broker.sub())
+    consumer.key_ranges = [(first, first + 5_000 + first // 9_000)]
+    return consumer
 
 
 def made(which: str) -> Selector:
@@ -37,7 +39,7 @@ def made(which: str) -> Selector:
 def test_shares_are_what_the_selector_gives(which: str, names: list[str], leave: int) -> None:
     selector = made(which)
     first, last = {"ring": (1, 65_535), "split": (1, 65_536), "sticky": (0, 65_535)}[which]
-    consumers = [cast(Any, Named(name, [(n * 9_000, n * 9_000 + 5_000 + n)])) for n, name in enumerate(names)]
+    consumers = [named(name, n * 9_000) for n, name in enumerate(names)]
     for consumer in consumers:
         selector.add(consumer)
     if len(consumers) > 1:
