@@ -21,6 +21,7 @@ _COMMANDS = {
     "explain": ("magnetar.cli.explain", "Say why a subscription or a key does not move."),
     "disconnect": ("magnetar.cli.disconnect", "Disconnect a consumer, so that others get what it holds."),
     "log": ("magnetar.cli.log", "Look into the log of a broker that is not running."),
+    "simulate": ("magnetar.cli.simulate", "Run the core in simulated worlds and check what must hold."),
     "version": ("magnetar.cli.version", "Print the version."),
 }
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.producer import EXCLUSIVE, FENCING, SHARED, WAITING
-from magnetar.errors import NotAllowed, ProducerBusy, ProducerFenced
+from magnetar.errors import NotAllowed, ProducerBusy, ProducerFenced, ServiceNotReady
 from magnetar.wire.commands import pb
 
 if TYPE_CHECKING:
@@ -85,7 +85,9 @@ def grant_exclusive(producer: Producer) -> None:
             # The topic has sent all its producers away already, but this one's request is still without an answer.
             topic.broker.close_producer(producer)
             producer.session.error(producer.request_id, error)
-        elif not producer.closed:
+        elif producer.closed:
+            producer.session.error(producer.request_id, ServiceNotReady("the producer was disconnected; open it again"))
+        else:
             answer_open(producer, producer.request_id)
 
     topic.broker.when_durable(answer)

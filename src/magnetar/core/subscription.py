@@ -164,14 +164,14 @@ class Subscription:
             return
         words = message_id.ack_set
         if words and topic.broker.options.batch_index_ack:
-            if self.acks.contains(offset):
-                return
-            left = self.acks.keep_part(offset, words_mask(words))
-            self.mark()
-            if left:
-                self.new_parts[offset] = left
-            else:
-                self.new_offsets.append(offset)
+            left = words_mask(words)
+            if not self.acks.contains(offset):  # else it was skipped, and only the consumer's hands are emptied
+                left = self.acks.keep_part(offset, left)
+                self.mark()
+                if left:
+                    self.new_parts[offset] = left
+                else:
+                    self.new_offsets.append(offset)
             if self.dispatcher is not None and left:
                 self.dispatcher.settle_part(consumer, offset, left)
             elif self.dispatcher is not None:

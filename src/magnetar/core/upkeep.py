@@ -74,7 +74,7 @@ class Upkeep:
 def trim(topic: Topic) -> int:
     """Drop the closed ledgers that retention no longer keeps; how many."""
     ledgers, policies = topic.ledgers, topic.policies
-    low = topic.low_water()
+    low = _lowest_held(topic, topic.low_water())
     held = topic.size_bytes
     gone = 0
     for row in range(len(ledgers.ids) - 1):
@@ -92,11 +92,23 @@ def trim(topic: Topic) -> int:
         ledgers.drop_below(topic.first_offset)
         topic.size_bytes = max(held, 0)
         topic.tail.drop_to(topic.first_offset)
+        for sub in topic.subscriptions.values():
+            if not sub.durable:
+                sub.move_floor(topic.first_offset)
         records = topic.broker.commit.records
         records.append(Put(topic.stream, LEDGERS_KEY, ledgers.encode()))
         records.append(Trim(topic.stream, topic.first_offset))
         topic.broker.note_topic(topic)
     return gone
+
+
+def _lowest_held(topic: Topic, low: int) -> int:
+    """What a Key_Shared consumer holds may lie below every cursor. Its ledger stays: without it the consumer's
+    acknowledgement would name nothing, and its keys would be held for ever."""
+    for consumer in topic.consumers():
+        for offset in consumer.pending:
+            low = min(low, offset)
+    return low
 
 
 def expire(sub: Subscription, before_ms: int, call: Callable[[bool], None] | None = None) -> None:

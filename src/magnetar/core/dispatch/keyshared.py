@@ -276,7 +276,7 @@ class KeyShared(KeyedDispatcher):
         if self.ordered and self.subscription.topic.broker.options.key_shared_nack_order:
             for offset in offsets:
                 word = consumer.pending.get(offset, 0)
-                if word:
+                if word and not self.subscription.acks.contains(offset):
                     key_hash = pending_hash(word)
                     held = self.nacked.setdefault(key_hash, [])
                     if offset not in held:

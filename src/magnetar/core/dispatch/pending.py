@@ -137,7 +137,9 @@ class PendingDispatcher(Dispatcher):
         if not word:
             return
         self.discharge(consumer, pending_count(word))
-        if count_redelivery:
+        if self.subscription.acks.contains(offset):
+            self.redelivered.pop(offset, None)  # skipped while it was held: nobody will get it again
+        elif count_redelivery:
             self.redelivered[offset] = self.redelivered.get(offset, 0) + 1
         key_hash = pending_hash(word)
         self.released(offset, key_hash, consumer)

@@ -33,6 +33,8 @@ class Skim:
     def __init__(self, dispatcher: KeyShared) -> None:
         self.dispatcher: KeyShared = dispatcher
         self.marked: AckSet = AckSet(dispatcher.read_next)
+        self.top: int = -1
+        """The highest entry that is marked."""
         self.next: int = dispatcher.read_next
         self.passed: bytearray = bytearray(_SLOTS)
         self.starved: dict[int, bool] = {}
@@ -43,7 +45,7 @@ class Skim:
 
     def took(self, offset: int) -> bool:
         """Whether the entry was sent while skimming. Asked in ascending order by reading proper."""
-        if offset + 1 >= self.next:
+        if offset >= self.top and offset + 1 >= self.next:
             self.dispatcher.skim = None
         return self.marked.contains(offset)
 
@@ -69,6 +71,8 @@ class Skim:
             self.next = dispatcher.read_next
             self.passed = bytearray(_SLOTS)
             self.starved.clear()
+        # Reading proper may have gone past the place where skimming was to begin anew.
+        self.next = max(self.next, dispatcher.read_next)
         last = min(end, dispatcher.read_next + AHEAD_MAX)
         ready = True
         while self.next < last and ready and not dispatcher.blocked:
@@ -97,6 +101,7 @@ class Skim:
                 self.starved[owner.session.number] = True
             return True
         self.marked.add(offset)
+        self.top = max(self.top, offset)
         count = dispatcher.give(target, offset, key_hash, entry, dispatcher.source.count)
         dispatcher.subscription.sent(target, count)
         return target.ready() or dispatcher.any_ready()

@@ -106,13 +106,15 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         return
 
     def durable(error: Exception | None) -> None:
-        if error is None:
+        there = session.consumers.get(consumer.id) is consumer
+        if error is None and there:
             session.success(message.request_id)
             consumer.subscription.tell_end()
-        elif session.consumers.get(consumer.id) is consumer:
+            return
+        if there:
             del session.consumers[consumer.id]
             consumer.subscription.leave(consumer)
-            session.error(message.request_id, error)
+        session.error(message.request_id, error or ServiceNotReady("the consumer was disconnected; subscribe again"))
 
     broker.when_durable(durable)
 
