@@ -30,6 +30,8 @@ PROPERTY_BYTES_MAX: Final = 64 << 10
 """The most that the properties of a schema may have together."""
 
 _AVRO: Final = ("AVRO", "JSON", "PROTOBUF")
+_NULL: Final = b"null"
+"""What Python's client sends where other clients send nothing."""
 
 STRATEGIES: Final[dict[str, tuple[bool, bool, bool]]] = {
     "BACKWARD": (True, False, False),
@@ -46,13 +48,12 @@ all earlier versions count or the latest one only."""
 class Definition:
     """A schema whose definition is known to be one. Those that were stored are parsed when they are first compared."""
 
-    __slots__ = ("_avro", "_pair", "digest", "info", "root")
+    __slots__ = ("_avro", "_pair", "digest", "info")
 
     def __init__(self, info: SchemaInfo, digest: str = "") -> None:
         self.info: SchemaInfo = info
         self._avro: AvroSchema | None = None
         self._pair: tuple[Definition, Definition] | None = None
-        self.root: str = ""
         self.digest: str = digest or self._check()
 
     def _check(self) -> str:
@@ -72,8 +73,10 @@ class Definition:
             return f"{kind}:{key.digest}:{value.digest}"
         if kind == "AUTO_CONSUME":
             raise InvalidSchema("Schema AUTO_CONSUME is a client-side schema type: it cannot be stored")
+        if kind == "STRING" and data == _NULL:
+            data = b""
         if kind == "PROTOBUF_NATIVE":
-            self.root = root_message(data)
+            root_message(data)
         elif kind != "EXTERNAL" and data:
             raise InvalidSchema(f"Invalid schema definition data for {kind} schema: it should be empty")
         return f"{kind}:{hashlib.sha256(data).hexdigest()}"
