@@ -16,8 +16,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from magnetar.core.schemas.avro import AvroSchema
 from magnetar.core.schemas.avrotext import parse
-from magnetar.core.schemas.resolve import why_unreadable
+from magnetar.core.schemas.resolve import Effort
+from magnetar.core.schemas.resolve import why_unreadable as why
 from magnetar.errors import InvalidSchema
 
 Draw = st.DrawFn
@@ -175,6 +177,10 @@ class Maker:
         if kind["type"] == "array":
             return [self.value(kind["items"]) for _ in range(self.draw(st.integers(0, 2)))]
         return {key: self.value(kind["values"]) for key in "ab"[: self.draw(st.integers(0, 2))]}
+
+
+def why_unreadable(writer: AvroSchema, reader: AvroSchema) -> str:
+    return why(writer, reader, Effort())
 
 
 def read(definition: Any) -> Any:

@@ -102,6 +102,10 @@ def _admit_consumer(topic: Topic, message: pb.CommandSubscribe, then: Registered
     strategy = policies.schema_strategy
     history = book.of(topic.name)
     if history.live:
+        latest = history.live[-1].definition
+        if latest.info == info and strategy in _CONSUMER_READS:
+            then(-1, None)
+            return
         wanted = "BACKWARD" if strategy in _CONSUMER_READS else strategy
         reason = why_incompatible(history.definitions, Definition(info), wanted)
         if reason:

@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 from magnetar.core.schemas.avro import AvroSchema, shown
 from magnetar.core.schemas.avrotext import SCHEMA_BYTES_MAX, parse
 from magnetar.core.schemas.info import SchemaInfo, split_pair
-from magnetar.core.schemas.resolve import why_unreadable
+from magnetar.core.schemas.resolve import Effort, why_unreadable
 from magnetar.errors import InvalidSchema
 
 __all__ = ["PROPERTY_BYTES_MAX", "STRATEGIES", "Definition", "why_incompatible"]
@@ -122,14 +122,15 @@ def why_incompatible(before: list[Definition], new: Definition, strategy: str) -
     if strategy == "ALWAYS_INCOMPATIBLE":
         return "the strategy is ALWAYS_INCOMPATIBLE, so a topic keeps the schema that it has"
     backward, forward, all_of_them = STRATEGIES[strategy]
+    effort = Effort()
     for old in before if all_of_them else before[-1:]:
-        reason = _why_apart(old, new, backward, forward)
+        reason = _why_apart(old, new, backward, forward, effort)
         if reason:
             return reason
     return ""
 
 
-def _why_apart(old: Definition, new: Definition, backward: bool, forward: bool) -> str:
+def _why_apart(old: Definition, new: Definition, backward: bool, forward: bool, effort: Effort) -> str:
     """The same for two of them."""
     kind = new.info.kind
     if old.info.kind != kind:
@@ -137,14 +138,14 @@ def _why_apart(old: Definition, new: Definition, backward: bool, forward: bool) 
     if old.digest == new.digest:
         return ""
     if kind in _AVRO:
-        reason = why_unreadable(old.avro, new.avro) if backward else ""
+        reason = why_unreadable(old.avro, new.avro, effort) if backward else ""
         if reason:
             return f"the new schema cannot read what the earlier one wrote: {reason}"
-        reason = why_unreadable(new.avro, old.avro) if forward else ""
+        reason = why_unreadable(new.avro, old.avro, effort) if forward else ""
         return f"the earlier schema cannot read what the new one writes: {reason}" if reason else ""
     if kind == "KEY_VALUE":
         for side, was, now in zip(("key", "value"), old.pair, new.pair, strict=True):
-            reason = _why_apart(was, now, backward, forward)
+            reason = _why_apart(was, now, backward, forward, effort)
             if reason:
                 return f"{side}: {reason}"
     if kind == "PROTOBUF_NATIVE":

@@ -44,13 +44,19 @@ class Stored:
         self.definition: Definition = Definition(info, entry["digest"])
 
 
+def _kept(known: Stored | None, entry: Row) -> Stored:
+    return known if known is not None and known.definition.digest == entry["digest"] else Stored(entry)
+
+
 class History:
     """What a row says; an absent row is a topic that never had a schema."""
 
-    def __init__(self, row: Row | None) -> None:
+    def __init__(self, row: Row | None, before: History | None = None) -> None:
         self.row: Row = row if row is not None else {"next": 0, "topic": False, "live": []}
         self.next: int = self.row["next"]
-        self.live: list[Stored] = [Stored(entry) for entry in self.row["live"]]
+        # What was parsed stays parsed when the row changes.
+        known = {stored.version: stored for stored in before.live} if before is not None else {}
+        self.live: list[Stored] = [_kept(known.get(entry["v"]), entry) for entry in self.row["live"]]
 
     @property
     def latest(self) -> Stored | None:
@@ -66,6 +72,13 @@ class History:
             if stored.version == version:
                 return stored
         return None
+
+    def known(self, info: SchemaInfo) -> int:
+        """The version of this very schema, -1 when there is none: so clients that come back cost next to nothing."""
+        for stored in self.live:
+            if stored.definition.info == info:
+                return stored.version
+        return -1
 
     def find(self, digest: str) -> int:
         """The version of an equal schema, -1 when there is none."""

@@ -63,7 +63,7 @@ class SchemaBook:
             return _EMPTY
         known = self._read.get(key)
         if known is None or known[0] is not row:
-            known = self._read[key] = (row, History(row))
+            known = self._read[key] = (row, History(row, known[1] if known is not None else None))
         return known[1]
 
     def why_incompatible(self, name: TopicName, info: SchemaInfo, strategy: str) -> str:
@@ -77,16 +77,16 @@ class SchemaBook:
 
     def register(self, name: TopicName, info: SchemaInfo, strategy: str, may_add: bool, then: Registered) -> None:
         """The version of the schema, which is added when it is new, compatible and ``may_add`` says so."""
-        definition = Definition(info)
         key = schema_key(name)
-        version = self._at(key).find(definition.digest)
+        version = self._at(key).known(info)
         if version >= 0:
             then(version, None)
             return
+        definition = Definition(info)
         found: list[int] = []
 
         def change(row: Row | None) -> Row:
-            history = History(row)
+            history = self._at(key)
             known = history.find(definition.digest)
             found.append(known if known >= 0 else history.next)
             if known >= 0:
@@ -173,6 +173,7 @@ class SchemaBook:
     def _drop(self, key: str) -> None:
         # Nobody is to find them from now on: the rows that they depended on are gone for good.
         self.broker.catalog.schemas.pop(key, None)
+        self._read.pop(key, None)
         self.broker.rows.change(SCHEMAS + key, lambda row: None, False, _ignore)
 
     def _has_topic(self, key: str) -> bool:

@@ -22,10 +22,10 @@ from typing import Any, Final
 from magnetar.core.schemas.avro import MISSING, AvroSchema, Node, shown
 from magnetar.errors import IncompatibleSchema
 
-__all__ = ["STEPS_MAX", "why_unreadable"]
+__all__ = ["STEPS_MAX", "Effort", "why_unreadable"]
 
-STEPS_MAX: Final = 100_000
-"""The most pairs of types that one comparison looks at."""
+STEPS_MAX: Final = 250_000
+"""The most pairs of types that are looked at to find out about one schema, however many it is compared with."""
 _DEPTH_MAX: Final = 200
 
 _WIDENS: Final[dict[str, tuple[str, ...]]] = {
@@ -39,18 +39,35 @@ _NUMBERS: Final = ("int", "long", "float", "double")
 _TEXTS: Final = ("string", "bytes", "fixed")
 
 
-def why_unreadable(writer: AvroSchema, reader: AvroSchema) -> str:
+class Effort:
+    """What one question may still cost."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self) -> None:
+        self.steps: int = STEPS_MAX
+
+    def spend(self, steps: int, depth: int) -> None:
+        self.steps -= steps
+        if self.steps < 0 or depth > _DEPTH_MAX:
+            raise IncompatibleSchema(
+                "the schemas are too large or too deeply nested to be compared; make them smaller, or let the topic "
+                "take any schema (schemaCompatibilityStrategy ALWAYS_COMPATIBLE)"
+            )
+
+
+def why_unreadable(writer: AvroSchema, reader: AvroSchema, effort: Effort) -> str:
     """Why the reader cannot read what the writer writes; empty when it can."""
     if writer.digest == reader.digest:
         return ""
-    return _Comparison(reader).reads(writer.root, reader.root, 0)
+    return _Comparison(reader, effort).reads(writer.root, reader.root, 0)
 
 
 class _Comparison:
     """One comparison of two definitions, with what it has found so far."""
 
-    def __init__(self, reader: AvroSchema) -> None:
-        self.steps: int = 0
+    def __init__(self, reader: AvroSchema, effort: Effort) -> None:
+        self.effort: Effort = effort
         self.readable: dict[tuple[int, int], int] = {}
         """Pairs that are readable or being compared, in the order in which they were begun."""
         self.unreadable: dict[tuple[int, int], str] = {}
@@ -65,21 +82,13 @@ class _Comparison:
             if known:
                 self.fields[node.name] = known
 
-    def step(self, depth: int) -> None:
-        self.steps += 1
-        if self.steps > STEPS_MAX or depth > _DEPTH_MAX:
-            raise IncompatibleSchema(
-                "the schemas are too large or too deeply nested to be compared; make them smaller, or let the topic "
-                "take any schema (schemaCompatibilityStrategy ALWAYS_COMPATIBLE)"
-            )
-
     def name(self, writer: Node) -> str:
         """What the reader calls the writer's type."""
         return self.renamed.get(writer.name, writer.name)
 
     def reads(self, writer: Node, reader: Node, depth: int) -> str:
         """Why the reader's type cannot read the writer's."""
-        self.step(depth)
+        self.effort.spend(1, depth)
         if writer.kind == "union":
             for branch in writer.items:
                 reason = self.reads(branch, reader, depth + 1)
@@ -124,7 +133,7 @@ class _Comparison:
         aliases = self.fields.get(self.name(writer), {})
         written = {aliases.get(f.name, f.name): t for f, t in zip(writer.fields, writer.items, strict=True)}
         for field, wanted in zip(reader.fields, reader.items, strict=True):
-            self.step(depth)
+            self.effort.spend(1, depth)
             given = written.get(field.name)
             if given is not None:
                 reason = self.reads(given, wanted, depth + 1)
@@ -138,7 +147,7 @@ class _Comparison:
 
     def branch(self, writer: Node, reader: Node, depth: int) -> Node | None:
         """The branch of the reader's union that takes what the writer's type writes."""
-        self.steps += len(reader.items)
+        self.effort.spend(len(reader.items), depth)
         by_structure: Node | None = None
         name = self.name(writer)
         for branch in reader.items:
@@ -160,7 +169,7 @@ class _Comparison:
 
     def fits(self, value: Any, wanted: Node, depth: int) -> bool:
         """Whether a default is of the type."""
-        self.step(depth)
+        self.effort.spend(1, depth)
         kind = wanted.kind
         if kind == "union":
             return any(self.fits(value, branch, depth + 1) for branch in wanted.items)

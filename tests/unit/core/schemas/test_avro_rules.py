@@ -9,7 +9,8 @@ import pytest
 
 from magnetar.core.schemas.avro import AvroSchema
 from magnetar.core.schemas.avrotext import DEPTH_MAX, NODES_MAX, SCHEMA_BYTES_MAX, parse
-from magnetar.core.schemas.resolve import why_unreadable
+from magnetar.core.schemas.resolve import Effort
+from magnetar.core.schemas.resolve import why_unreadable as why
 from magnetar.errors import IncompatibleSchema, InvalidSchema
 from tests.unit.core.schemas.pairs import (
     BASE,
@@ -22,6 +23,10 @@ from tests.unit.core.schemas.pairs import (
     fixed,
     record,
 )
+
+
+def why_unreadable(writer: AvroSchema, reader: AvroSchema) -> str:
+    return why(writer, reader, Effort())
 
 
 def schema(definition: Any) -> AvroSchema:
@@ -160,6 +165,19 @@ def test_unions_that_would_take_for_ever_are_refused() -> None:
     read = array([branch(f"R{k}", "string") for k in range(399)] + [branch("R", "int")])
     with pytest.raises(IncompatibleSchema, match="too large"):
         why_unreadable(schema(written), schema(read))
+
+
+def test_comparing_with_many_versions_costs_no_more_than_comparing_with_one() -> None:
+    effort = Effort()
+    one, other = schema(BASE), schema(record(("a", "long")))
+    before = effort.steps
+    assert why(one, other, effort) == ""
+    spent = before - effort.steps
+    assert spent > 0
+    effort.steps = spent
+    assert why(one, other, effort) == ""
+    with pytest.raises(IncompatibleSchema, match="too large"):
+        why(one, other, effort)
 
 
 def test_a_recursive_definition_reads_itself() -> None:
