@@ -156,11 +156,18 @@ class SchemaBook:
                 for key in [key for key in schemas if key.startswith(prefix)]:
                     self._drop(key)
             return
+        if path.startswith(SCHEMAS):
+            key = path[len(SCHEMAS) :]
+            if not gone:
+                # The topic may have come or gone while this was on its way.
+                self._follow(key, self._has_topic(key))
+            return
         for table in (TOPICS, PARTITIONED):
             if path.startswith(table):
                 key = schema_key(TopicName.from_path(path[len(table) :]))
                 if key in schemas:
-                    self._follow(key, not gone or self._has_topic(key))
+                    # With a partitioned topic its partitions go as well, one after another.
+                    self._follow(key, not gone or (table == TOPICS and self._has_topic(key)))
 
     def _follow(self, key: str, there: bool) -> None:
         """The topic of these schemas is there or not; schemas that wait for a first topic stay either way."""

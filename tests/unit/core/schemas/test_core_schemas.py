@@ -10,7 +10,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from magnetar.core.catalog import NAMESPACES, SCHEMAS, TOPICS, encode_row
-from magnetar.core.creating import delete_topic
+from magnetar.core.creating import create_partitioned, delete_partitioned, delete_topic
 from magnetar.core.names import TopicName
 from magnetar.core.schemas.info import from_wire, join_pair
 from magnetar.wire.commands import pb
@@ -146,6 +146,8 @@ def test_an_incompatible_producer_is_refused_and_leaves_nothing(bench: Bench) ->
 def test_a_definition_that_is_none_is_refused(bench: Bench) -> None:
     for kind in ("AVRO", "JSON", "PROTOBUF", "PROTOBUF_NATIVE"):
         assert code(bench.produce(pb.Schema(name="s", type=kind, schema_data=b"{"))) == INCOMPATIBLE  # type: ignore[arg-type]
+    for data in (b"[" * 100_000, b"\xff", b'"' + b"x" * (600 << 10)):
+        assert code(bench.produce(pb.Schema(name="s", type="AVRO", schema_data=data))) == INCOMPATIBLE
     for kind in ("STRING", "INT32", "BOOLEAN", "LOCAL_DATE_TIME"):
         assert code(bench.produce(pb.Schema(name="s", type=kind, schema_data=b"x"))) == INCOMPATIBLE  # type: ignore[arg-type]
     assert code(bench.produce(plain("AUTO_CONSUME"))) == INCOMPATIBLE
@@ -336,6 +338,35 @@ def test_schemas_go_with_their_topic(bench: Bench) -> None:
     assert bench.row() is None
     assert code(bench.get()) == NOT_FOUND
     assert version(bench.produce(avro(OTHER_TYPE))) == 0
+
+
+def test_schemas_go_with_a_partitioned_topic_at_once(bench: Bench) -> None:
+    name = TopicName(full("t"))
+    create_partitioned(bench.broker.core, name, 2, True, lambda error: None)
+    bench.broker.turn()
+    for index in range(2):
+        bench.produce(avro(BASE), f"t-partition-{index}")
+    bench.broker.auto_store = False
+    delete_partitioned(bench.broker.core, name, lambda error: None)
+    bench.broker.turn()
+    bench.broker.store()
+    assert code(bench.get("t-partition-0")) == NOT_FOUND
+    bench.broker.auto_store = True
+    bench.broker.turn()
+    assert bench.row() is None
+
+
+def test_a_first_schema_that_comes_while_its_topic_goes_does_not_stay(bench: Bench) -> None:
+    bench.produce(None)
+    bench.broker.auto_store = False
+    upload(bench, "t")
+    # The store makes the two changes in the other order here, which another path through it may do.
+    _delete(bench.broker, "t")
+    bench.broker.writes.reverse()
+    bench.broker.auto_store = True
+    bench.broker.turn()
+    assert bench.row() is None
+    assert code(bench.get()) == NOT_FOUND
 
 
 def test_a_crash_keeps_what_was_answered(bench: Bench) -> None:
