@@ -129,9 +129,8 @@ def _rival(topic: Topic, message: pb.CommandSubscribe) -> Consumer | None:
     if message.subType == _KEY_SHARED and message.keySharedMeta.keySharedMode == _STICKY and sub.sticky:
         wanted = [(part.start, part.end) for part in message.keySharedMeta.hashRanges]
         for consumer in sub.consumers:
-            for first, last in consumer.key_ranges:
-                if any(low <= last and first <= high for low, high in wanted):
-                    return consumer
+            if any(low <= last and first <= high for first, last in consumer.key_ranges for low, high in wanted):
+                return consumer
     return None
 
 
@@ -208,8 +207,7 @@ def _limits(topic: Topic, sub: Subscription) -> None:
 def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: Subscription) -> Consumer:
     name = message.consumer_name or f"{session.number:x}-{message.consumer_id:x}"
     consumer = Consumer(session, message.consumer_id, name, sub)
-    consumer.priority = message.priority_level
-    consumer.connected_ms = broker.now_ms
+    consumer.priority, consumer.connected_ms = message.priority_level, broker.now_ms
     consumer.auto_consume = is_auto_consume(message)
     consumer.metadata = {pair.key: pair.value for pair in message.metadata}
     if message.HasField("consumer_epoch"):
