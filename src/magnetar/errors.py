@@ -20,6 +20,7 @@ __all__ = [
     "ConsumerBusy",
     "ConsumerNotFound",
     "IncompatibleSchema",
+    "InvalidSchema",
     "InvalidTopicName",
     "InvalidValue",
     "LogFailed",
@@ -148,6 +149,14 @@ class InvalidValue(MagnetarError):
 class IncompatibleSchema(MagnetarError):
     code = 18
     status = 409
+    fault = "client"
+
+
+class InvalidSchema(MagnetarError):
+    """A schema's definition is none, or one that is not taken."""
+
+    code = 18
+    status = 422
     fault = "client"
 
 

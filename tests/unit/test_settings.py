@@ -129,9 +129,9 @@ def test_only_a_near_key_is_suggested(wrong: str, right: str | None) -> None:
 
 
 def test_a_setting_without_effect_is_pointed_out() -> None:
-    loaded = load_settings(environment={"schemaCompatibilityStrategy": "BACKWARD", "tokenSecretKey": ""})
+    loaded = load_settings(environment={"internalListenerName": "inside", "tokenSecretKey": ""})
     (warning,) = loaded.warnings
-    assert "schemaCompatibilityStrategy is understood, but has no effect in this version" in warning
+    assert "internalListenerName is understood, but has no effect in this version" in warning
 
 
 def test_a_broker_that_would_only_look_closed_does_not_start() -> None:

@@ -19,6 +19,7 @@ from magnetar.admin.handlers import (
     namespaces,
     partitions,
     policies,
+    schemas,
     stats,
     subscriptions,
     topics,
@@ -60,6 +61,21 @@ def _policy_routes() -> list[Route]:
         for method, last, handler in policies.quota_handlers(quota, of_topic):
             found.append(Route(method, f"{base}/{last}", handler, f"policy: {quota.text}"))
     return found
+
+
+def _schema_routes() -> list[Route]:
+    """The schemas of a topic."""
+    base = f"{_V2}/schemas/{{t}}/{{n}}/{{topic}}"
+    return [
+        Route("GET", f"{base}/schema", schemas.latest, "the latest schema"),
+        Route("POST", f"{base}/schema", schemas.upload, "register a schema"),
+        Route("DELETE", f"{base}/schema", schemas.delete, "delete all schemas"),
+        Route("GET", f"{base}/schema/{{version}}", schemas.of_version, "the schema of a version"),
+        Route("GET", f"{base}/schemas", schemas.every, "all schemas"),
+        Route("GET", f"{base}/metadata", schemas.metadata, "the versions of the schema"),
+        Route("POST", f"{base}/compatibility", schemas.check, "whether a schema could be the next one"),
+        Route("POST", f"{base}/version", schemas.version_of, "the version of a schema"),
+    ]
 
 
 ROUTES: tuple[Route, ...] = (
@@ -130,6 +146,8 @@ ROUTES: tuple[Route, ...] = (
     # Policies
     *_policy_routes(),
     Route("DELETE", f"{_TOPIC}/policies", policies.topic_policies_delete, "take away all policies of a topic"),
+    # Schemas
+    *_schema_routes(),
     # Lookup
     Route("GET", _LOOKUP, lookup.topic, "the broker of a topic"),
     Route("GET", f"{_LOOKUP}/bundle", lookup.bundle, "the range that a topic falls into"),

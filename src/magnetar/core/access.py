@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.producer import EXCLUSIVE, FENCING, SHARED, WAITING
+from magnetar.core.schemas.info import version_bytes
 from magnetar.errors import NotAllowed, ProducerBusy, ProducerFenced, ServiceNotReady
 from magnetar.wire.commands import pb
 
@@ -100,7 +101,7 @@ def answer_open(producer: Producer, request_id: int, ready: bool = True) -> None
         request_id=request_id,
         producer_name=producer.name,
         last_sequence_id=topic.dedup.last(producer.name) if topic.dedup is not None else -1,
-        schema_version=b"",
+        schema_version=version_bytes(producer.schema_version),
         producer_ready=ready,
     )
     if topic.epoch >= 0:

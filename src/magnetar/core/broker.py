@@ -34,6 +34,7 @@ from magnetar.core.producer import Producer
 from magnetar.core.rates import Rates
 from magnetar.core.requests.table import handle
 from magnetar.core.rows import RowWrites
+from magnetar.core.schemas.registry import SchemaBook
 from magnetar.core.session import Session
 from magnetar.core.subscription import Subscription
 from magnetar.core.tail import TailBudget
@@ -87,6 +88,7 @@ class Broker:
         self.meta_writes: list[MetaWrite] = []
         self.rows: RowWrites = RowWrites(self)
         self.policies: PolicyBook = PolicyBook(options, self.catalog)
+        self.schemas: SchemaBook = SchemaBook(self)
         self.rates: Rates = Rates(self)
         self.keep_alive: KeepAlive = KeepAlive(self)
         self.upkeep: Upkeep = Upkeep(self)
@@ -115,6 +117,7 @@ class Broker:
         for stream in recovered.streams:
             if stream not in owned:
                 self.commit.records.append(DropStream(stream))
+        self.schemas.start()
         self.keep_alive.start()
         self.upkeep.start()
 
@@ -256,7 +259,7 @@ class Broker:
         self.log_error = str(error)
         self.hold_until_ms = self.now_ms + self.hold_ms
         self.hold_ms = min(self.hold_ms * 2, _HOLD_MOST_MS)
-        self.timers.at(self.hold_until_ms, _nothing)
+        self.timers.at(self.hold_until_ms, lambda: None)  # it only has to bring the shell's next turn about
         runs: dict[int, list[Run]] = {}
         topics: dict[int, Topic] = {}
         for commit in (flight, behind):
@@ -315,7 +318,3 @@ class Broker:
     def tick(self) -> None:
         """Run what is due."""
         self.timers.run_due(self.now_ms)
-
-
-def _nothing() -> None:
-    """A timer that only has to bring the shell's next turn about."""

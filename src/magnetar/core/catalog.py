@@ -9,6 +9,7 @@ path and value are applied here. Paths are the table of contents:
 /topics/T/N/DOMAIN/ENCODED-LOCAL-NAME            {"stream": number in the log, "properties": {}}
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
 /settings/NAME                                   {"value": a setting's text, changed while running}
+/schemas/T/N/ENCODED-LOCAL-NAME                  the schemas of a topic (``core/schemas/history``)
 ===============================================  ===============================================
 
 Topics of both kinds may have ``"policies"`` as well. They stand in the topic's own row, so that a topic and its
@@ -25,7 +26,7 @@ from magnetar.core.names import TopicName
 __all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
 TOPICS, PARTITIONED = "/topics/", "/partitioned/"
-TENANTS, NAMESPACES, SETTINGS = "/tenants/", "/namespaces/", "/settings/"
+TENANTS, NAMESPACES, SETTINGS, SCHEMAS = "/tenants/", "/namespaces/", "/settings/", "/schemas/"
 
 Row = dict[str, Any]
 
@@ -52,6 +53,13 @@ class Catalog:
         self.tenants: dict[str, Row] = {}
         self.namespaces: dict[str, Row] = {}
         self.settings: dict[str, Row] = {}
+        self.schemas: dict[str, Row] = {}
+        self._plain: tuple[tuple[str, dict[str, Row]], ...] = (
+            (TENANTS, self.tenants),
+            (NAMESPACES, self.namespaces),
+            (SETTINGS, self.settings),
+            (SCHEMAS, self.schemas),
+        )
         self.topics: dict[str, Row] = {}
         self.partitioned: dict[str, Row] = {}
         self.by_namespace: dict[str, dict[str, int]] = {}
@@ -59,7 +67,7 @@ class Catalog:
 
     def _place(self, path: str) -> tuple[dict[str, Row], str]:
         """The table that a path belongs to, and its key there."""
-        for prefix, table in ((TENANTS, self.tenants), (NAMESPACES, self.namespaces), (SETTINGS, self.settings)):
+        for prefix, table in self._plain:
             if path.startswith(prefix):
                 return table, path[len(prefix) :]
         for prefix, table in ((TOPICS, self.topics), (PARTITIONED, self.partitioned)):

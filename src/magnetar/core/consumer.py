@@ -74,6 +74,8 @@ class Consumer:
         self.metadata: dict[str, str] = {}
         self.key_ranges: list[tuple[int, int]] = []
         self.connected_ms: int = 0
+        self.auto_consume: bool = False
+        """Takes the topic's schema, whatever it is."""
         self.messages_out: int = 0
         self.bytes_out: int = 0
         self.redelivered: int = 0

@@ -55,6 +55,9 @@ class Options:
     max_topics_per_namespace: int = 0
     round_robin_entries: int = 20
     batch_index_ack: bool = True
+    schema_strategy: str = "FULL"
+    schema_auto_update: bool = True
+    schema_enforced: bool = False
     deduplication: bool = False
     dedup_producers_max: int = 10_000
     failover_delay_ms: int = 1_000

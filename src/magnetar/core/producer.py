@@ -30,6 +30,7 @@ class Producer:
         self.closed: bool = False
         self.request_id: int = 0
         self.topic_epoch: int = -1
+        self.schema_version: int = -1
         self.connected_ms: int = 0
         self.metadata: dict[str, str] = {}
         self.messages_in: int = 0

@@ -64,6 +64,7 @@ class RowWrites:
         if error is None:
             self.broker.catalog.apply(write.path, write.value)
             row_changed(self.broker, write.path)
+            self.broker.schemas.row_changed(write.path, write.value is None)
         self.under_way.pop(write.path)(error)
         if write.path not in self.under_way:
             self._next(write.path)

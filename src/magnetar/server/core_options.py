@@ -51,6 +51,9 @@ def core_options(settings: Settings) -> Options:
     o.max_topics_per_namespace = s.maxTopicsPerNamespace
     o.round_robin_entries = s.dispatcherMaxRoundRobinBatchSize
     o.batch_index_ack = s.acknowledgmentAtBatchIndexLevelEnabled
+    o.schema_strategy = s.schemaCompatibilityStrategy
+    o.schema_auto_update = s.isAllowAutoUpdateSchemaEnabled
+    o.schema_enforced = s.isSchemaValidationEnforced
     o.deduplication = s.brokerDeduplicationEnabled
     o.dedup_producers_max = s.brokerDeduplicationMaxNumberOfProducers
     o.failover_delay_ms = s.activeConsumerFailoverDelayTimeMillis

@@ -293,12 +293,10 @@ class Settings:
 
     # Schemas and transactions.
     schemaCompatibilityStrategy: str = _key(
-        "FULL", "How a new schema must go with the earlier ones.", one_of=_SCHEMA_STRATEGIES, later=True
+        "FULL", "How a new schema must go with the earlier ones.", one_of=_SCHEMA_STRATEGIES
     )
-    isAllowAutoUpdateSchemaEnabled: bool = _key(True, "Let producers register new schemas.", later=True)
-    isSchemaValidationEnforced: bool = _key(
-        False, "Refuse producers without a schema on a topic that has one.", later=True
-    )
+    isAllowAutoUpdateSchemaEnabled: bool = _key(True, "Let producers register new schemas.")
+    isSchemaValidationEnforced: bool = _key(False, "Refuse producers without a schema on a topic that has one.")
     transactionCoordinatorEnabled: bool = _key(False, "Serve transactions.", refused=True)
     exposingBrokerEntryMetadataToClientEnabled: bool = _key(
         False, "Send the broker's own metadata of an entry to clients.", later=True

@@ -19,15 +19,17 @@ from tests.support.wireclient import SubType, WireClient
 
 AT = "brokers/configuration"
 MORE_THAN_PULSAR = {
+    "isSchemaValidationEnforced",
     "maxConsumersPerSubscription",
     "maxConsumersPerTopic",
     "maxProducersPerTopic",
     "maxSubscriptionsPerTopic",
     "maxUnackedMessagesPerConsumer",
     "maxUnackedMessagesPerSubscription",
+    "schemaCompatibilityStrategy",
     "ttlDurationDefaultInSeconds",
 }
-"""Limits that topics follow while they are in use, which Pulsar takes from its file only."""
+"""What topics follow while they are in use, which Pulsar takes from its file only."""
 CLASSIC = "subscriptionKeySharedUseClassicPersistentImplementation"
 
 
@@ -39,7 +41,11 @@ def test_what_can_be_changed_is_listed_and_means_what_it_means_in_pulsar(served:
 
 
 def test_every_setting_that_can_be_changed_reaches_the_core(served: Served) -> None:
-    texts = {"allowAutoTopicCreationType": "partitioned", "subscriptionTypesEnabled": "Exclusive,Shared"}
+    texts = {
+        "allowAutoTopicCreationType": "partitioned",
+        "subscriptionTypesEnabled": "Exclusive,Shared",
+        "schemaCompatibilityStrategy": "BACKWARD",
+    }
     for name in DYNAMIC:
         was = served.get(f"{AT}/runtime").json[name]
         text = texts.get(name, {"true": "false", "false": "true"}.get(was, "3"))

@@ -112,6 +112,8 @@ async def _namespace_get(line: Policy, call: Call) -> web.Response:
     found = stored(row, line, call.core.options.cluster)
     if found is None and call.flag("applied"):
         found = line.default(call.core.options)
+    if found is None:
+        found = line.unset
     return no_content() if found is None else json_answer(found)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from magnetar.core.catalog import Catalog
 from magnetar.core.names import TopicName
 from magnetar.core.options import FRAME_PADDING_BYTES, Options
-from magnetar.core.policies.table import POLICIES, Policy, policy
+from magnetar.core.policies.table import POLICIES, UNDEFINED, Policy, policy
 
 __all__ = ["PolicyBook", "TopicPolicies", "stored"]
 
@@ -39,6 +39,11 @@ class TopicPolicies:
         self.deduplication: bool = options.deduplication
         self.subscription_types: frozenset[str] = options.subscription_types
         self.auto_create_subscriptions: bool = options.auto_create_subscriptions
+        self.schema_strategy: str = "FULL" if options.schema_strategy == UNDEFINED else options.schema_strategy
+        self.schema_auto_update: bool = options.schema_auto_update
+        self.schema_enforced: bool = options.schema_enforced
+        self.schema_always_enforced: bool = options.schema_enforced
+        """The broker enforces it for all; no policy takes that back."""
 
     def put(self, name: str, value: Any) -> None:
         """A policy as it is stored takes the place of what holds so far; those that limit nothing here pass."""
@@ -99,6 +104,19 @@ def _auto_subscription(found: TopicPolicies, value: Any) -> None:
     found.auto_create_subscriptions = bool(value["allowAutoSubscriptionCreation"])
 
 
+def _schema_strategy(found: TopicPolicies, value: Any) -> None:
+    if value != UNDEFINED:
+        found.schema_strategy = str(value)
+
+
+def _schema_enforced(found: TopicPolicies, value: Any) -> None:
+    found.schema_enforced = found.schema_always_enforced or bool(value)
+
+
+def _schema_auto_update(found: TopicPolicies, value: Any) -> None:
+    found.schema_auto_update = bool(value)
+
+
 _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "retention_policies": _retention,
     "message_ttl_in_seconds": _ttl,
@@ -112,6 +130,9 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "deduplicationEnabled": _deduplication,
     "subscription_types_enabled": _types,
     "autoSubscriptionCreationOverride": _auto_subscription,
+    "schema_compatibility_strategy": _schema_strategy,
+    "schema_validation_enforced": _schema_enforced,
+    "is_allow_auto_update_schema": _schema_auto_update,
 }
 """What each policy that acts on a topic does to its limits."""
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from magnetar.core.options import Options
 from magnetar.core.policies.checks import Check, choice, fields, flag, number, retention, some_of
 
-__all__ = ["BACKLOG_QUOTA", "POLICIES", "QUOTA_KINDS", "Policy", "policy"]
+__all__ = ["BACKLOG_QUOTA", "POLICIES", "QUOTA_KINDS", "UNDEFINED", "Policy", "policy"]
 
 Default = Callable[[Options], Any]
 
@@ -33,6 +33,8 @@ class Policy(NamedTuple):
     """The value of a topic comes in this part of the query instead of in the body."""
     write: str = "POST"
     """The method that sets it."""
+    unset: Any = None
+    """What a namespace shows that does not set it; nothing where this is None."""
 
 
 def _unset(options: Options) -> Any:
@@ -45,8 +47,10 @@ def _unlimited(options: Options) -> Any:
 
 
 SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
+UNDEFINED = "UNDEFINED"
+"""A strategy that says nothing, so that of the level above holds."""
 SCHEMA_STRATEGIES = (
-    "UNDEFINED",
+    UNDEFINED,
     "ALWAYS_INCOMPATIBLE",
     "ALWAYS_COMPATIBLE",
     "BACKWARD",
@@ -144,11 +148,13 @@ POLICIES: tuple[Policy, ...] = (
            "dispatcherPauseOnAckStatePersistent", flag, lambda o: False,
            "whether dispatching pauses when acknowledgements cannot be kept"),
     Policy("schema_compatibility_strategy", "schemaCompatibilityStrategy", "schemaCompatibilityStrategy",
-           choice(*SCHEMA_STRATEGIES), _unset, "how a new schema must go with earlier ones", write="PUT"),
-    Policy("schema_validation_enforced", "schemaValidationEnforced", "schemaValidationEnforced", flag, _unset,
-           "whether producers without a schema are refused on a topic that has one"),
-    Policy("is_allow_auto_update_schema", "", "isAllowAutoUpdateSchema", flag, _unset,
-           "whether producers may register new schemas"),
+           choice(*SCHEMA_STRATEGIES), lambda o: "FULL" if o.schema_strategy == UNDEFINED else o.schema_strategy,
+           "how a new schema must go with earlier ones", write="PUT", unset=UNDEFINED),
+    Policy("schema_validation_enforced", "schemaValidationEnforced", "schemaValidationEnforced", flag,
+           lambda o: o.schema_enforced, "whether producers without a schema are refused on a topic that has one",
+           unset=False),
+    Policy("is_allow_auto_update_schema", "", "isAllowAutoUpdateSchema", flag, lambda o: o.schema_auto_update,
+           "whether producers may register new schemas", unset=True),
     Policy("persistence", "persistence", "persistence", _persistence, _unset,
            "kept for tools; there are no bookies here"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where is a topic, how many partitions has it, which topics are there, and what is its schema."""
+"""Where is a topic, how many partitions has it, and which topics are there."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_listener",
-    "get_or_create_schema",
-    "get_schema",
     "lookup",
     "partitioned_metadata",
     "partitions_of",
@@ -170,19 +168,3 @@ def _matches(wanted: re.Pattern[str], name: str) -> bool:
     plain = f"{topic.namespace}/{topic.parent}"
     pattern_has_domain = "://" in wanted.pattern
     return wanted.fullmatch(f"{topic.domain}://{plain}" if pattern_has_domain else plain) is not None
-
-
-def get_schema(broker: Broker, session: Session, message: pb.CommandGetSchema) -> None:
-    """GET_SCHEMA: no topic has a stored schema yet."""
-    session.reply(
-        pb.CommandGetSchemaResponse(
-            request_id=message.request_id,
-            error_code=pb.ServerError.TopicNotFound,
-            error_message=f"Topic {message.topic} has no schema",
-        )
-    )
-
-
-def get_or_create_schema(broker: Broker, session: Session, message: pb.CommandGetOrCreateSchema) -> None:
-    """GET_OR_CREATE_SCHEMA: schemas are not stored yet, so the answer names no version and producers go on without."""
-    session.reply(pb.CommandGetOrCreateSchemaResponse(request_id=message.request_id, schema_version=b""))

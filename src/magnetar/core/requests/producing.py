@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.access import answer_open, enter
-from magnetar.core.creating import with_topic
 from magnetar.core.liveness import probe
 from magnetar.core.producer import Producer
 from magnetar.core.requests.opening import NAME_BYTES_MAX, create_cursor
+from magnetar.core.schemas.clients import with_topic_to_write
 from magnetar.core.topic import Topic
 from magnetar.errors import MagnetarError, NotAllowed, ProducerBusy, ServiceNotReady, TopicTerminated
 from magnetar.wire.commands import pb
@@ -36,23 +36,25 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
         broker.close_producer(open_now)
     session.opening[ident] = message.request_id
 
-    def opened(topic: Topic | None, error: Exception | None) -> None:
+    def opened(topic: Topic | None, version: int, error: Exception | None) -> None:
         if session.opening.get(ident) != message.request_id:
             return
         if topic is None:
             session.opening.pop(ident, None)
             session.error(message.request_id, error or ServiceNotReady("try again"))
             return
-        _admit(broker, session, message, topic, True)
+        _admit(broker, session, message, topic, version, True)
 
     try:
-        with_topic(broker, message.topic, True, opened)
+        with_topic_to_write(broker, message, opened)
     except MagnetarError:
         session.opening.pop(ident, None)
         raise
 
 
-def _admit(broker: Broker, session: Session, message: pb.CommandProducer, topic: Topic, may_probe: bool) -> None:
+def _admit(
+    broker: Broker, session: Session, message: pb.CommandProducer, topic: Topic, version: int, may_probe: bool
+) -> None:
     """Check everything and let the producer in. A producer of the same name is asked for a sign of life first."""
     if session.closed or session.opening.get(message.producer_id) != message.request_id:
         return
@@ -64,13 +66,14 @@ def _admit(broker: Broker, session: Session, message: pb.CommandProducer, topic:
         broker.close_producer(other)
         other = None
     if other is not None and may_probe and other.session is not session:
-        probe(other.session, lambda alive: _admit(broker, session, message, topic, False))
+        probe(other.session, lambda alive: _admit(broker, session, message, topic, version, False))
         return
     del session.opening[message.producer_id]
     try:
         if other is not None:
             raise ProducerBusy(f"Producer with name '{name}' is already connected to {topic.name}")
         producer = _make(broker, session, message, topic, name)
+        producer.schema_version = version
         enter(topic, producer)
     except MagnetarError as error:
         session.error(message.request_id, error)

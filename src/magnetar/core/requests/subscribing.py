@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.consumer import Consumer, words_mask
-from magnetar.core.creating import with_topic
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
 from magnetar.core.requests.opening import create_cursor, delete_cursor
+from magnetar.core.schemas.clients import is_auto_consume, with_topic_to_read
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 from magnetar.errors import (
@@ -55,7 +55,7 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
         _admit(broker, session, message, topic, True)
 
     try:
-        with_topic(broker, message.topic, message.force_topic_creation, opened)
+        with_topic_to_read(broker, message, opened)
     except MagnetarError:
         session.opening.pop(-1 - ident, None)
         raise
@@ -129,9 +129,8 @@ def _rival(topic: Topic, message: pb.CommandSubscribe) -> Consumer | None:
     if message.subType == _KEY_SHARED and message.keySharedMeta.keySharedMode == _STICKY and sub.sticky:
         wanted = [(part.start, part.end) for part in message.keySharedMeta.hashRanges]
         for consumer in sub.consumers:
-            for first, last in consumer.key_ranges:
-                if any(low <= last and first <= high for low, high in wanted):
-                    return consumer
+            if any(low <= last and first <= high for first, last in consumer.key_ranges for low, high in wanted):
+                return consumer
     return None
 
 
@@ -182,8 +181,7 @@ def start_offset(topic: Topic, message: pb.CommandSubscribe) -> tuple[int, int]:
 
 def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe) -> None:
     """The first consumer decides the type and the Key_Shared policy; the others must agree."""
-    kind = KINDS[message.subType]
-    meta = message.keySharedMeta
+    kind, meta = KINDS[message.subType], message.keySharedMeta
     sticky = message.subType == _KEY_SHARED and meta.keySharedMode == _STICKY
     out_of_order = message.subType == _KEY_SHARED and meta.allowOutOfOrderDelivery
     if not sub.consumers:
@@ -209,8 +207,8 @@ def _limits(topic: Topic, sub: Subscription) -> None:
 def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: Subscription) -> Consumer:
     name = message.consumer_name or f"{session.number:x}-{message.consumer_id:x}"
     consumer = Consumer(session, message.consumer_id, name, sub)
-    consumer.priority = message.priority_level
-    consumer.connected_ms = broker.now_ms
+    consumer.priority, consumer.connected_ms = message.priority_level, broker.now_ms
+    consumer.auto_consume = is_auto_consume(message)
     consumer.metadata = {pair.key: pair.value for pair in message.metadata}
     if message.HasField("consumer_epoch"):
         consumer.epoch = message.consumer_epoch

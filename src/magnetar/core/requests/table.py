@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from magnetar.core.requests import connecting, cursors, lookups, producing, refused, subscribing
+from magnetar.core.requests import connecting, cursors, lookups, producing, refused, schemas, subscribing
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, decode_body
 from magnetar.wire.errors import WireError
@@ -29,9 +29,9 @@ _TABLE: dict[int, Callable[[Broker, Session, Any], None]] = {
     28: cursors.seek,
     29: cursors.last_message_id,
     32: lookups.topics_of_namespace,
-    34: lookups.get_schema,
+    34: schemas.get_schema,
     37: connecting.auth_response,
-    39: lookups.get_or_create_schema,
+    39: schemas.get_or_create_schema,
     50: refused.new_transaction,
     52: refused.add_partition,
     54: refused.add_subscription,

@@ -37,7 +37,7 @@ import org.apache.pulsar.client.api.SubscriptionType;
 
 /** A dozen things the official Java client does, each against a fresh topic; one line for each, exit code 1 if one fails. */
 public final class Interop {
-    private static final int SECONDS = 20;
+    static final int SECONDS = 20;
     private static final int QUIET_MILLIS = 400;
 
     private final PulsarClient client;
@@ -84,6 +84,13 @@ public final class Interop {
         checks.put("exclusive producer is fenced", this::fencing);
         checks.put("message listener", this::listener);
         checks.put("redeliver all with a consumer epoch", this::redeliverAll);
+        Schemas schemas = new Schemas(client);
+        checks.put("Avro and JSON schemas, read as they come", schemas::structures);
+        checks.put("schemas in several versions, from one producer", schemas::versions);
+        checks.put("schemas that do not go together", schemas::incompatible);
+        checks.put("key-value schemas", schemas::pairs);
+        checks.put("schemas of single values", schemas::values);
+        checks.put("bytes that are checked against the topic's schema", schemas::checkedBytes);
         int failed = 0;
         for (Map.Entry<String, Check> check : checks.entrySet()) {
             String topic = "persistent://public/default/java-" + UUID.randomUUID();
@@ -484,18 +491,18 @@ public final class Interop {
         same(true, status == 204 || status == 200);
     }
 
-    private static void same(Object expected, Object found) {
+    static void same(Object expected, Object found) {
         if (!Objects.equals(expected, found)) {
             throw new AssertionError("expected " + expected + ", found " + found);
         }
     }
 
     /** Something that may fail. */
-    private interface Step {
+    interface Step {
         Object run() throws Exception;
     }
 
-    private static void fails(Class<? extends Exception> kind, Step step) throws Exception {
+    static void fails(Class<? extends Exception> kind, Step step) throws Exception {
         try {
             step.run();
         } catch (Exception error) {
