@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from magnetar.core.broker import Broker
     from magnetar.core.consumer import Consumer
     from magnetar.core.producer import Producer
+    from magnetar.core.topiclist.watcher import Watcher
     from magnetar.wire.hot import Ack
 
 __all__ = ["Session"]
@@ -74,10 +75,13 @@ class Session:
         self.connected: bool = False
         self.pending: int = 0
         """Publishes that are not answered yet."""
+        self.unwritten: int = 0
+        """Receipts of non-persistent publishes that are not written yet."""
         self.producers: dict[int, Producer] = {}
         self.waiting: dict[int, Producer] = {}
         """Producers that wait to become exclusive; a SEND from one is a mistake."""
         self.consumers: dict[int, Consumer] = {}
+        self.watchers: dict[int, Watcher] = {}
         self.opening: dict[int, int] = {}
         """Producer and consumer ids (negative for consumers) whose opening is under way, with the request's id."""
         self.retired: dict[int, int] = {}
@@ -115,6 +119,7 @@ class Session:
         out = self.out
         self.out = []
         self.out_bytes = 0
+        self.unwritten = 0
         self.dirty = False
         if not self.writable and not self.paused:
             self.resume()
@@ -136,6 +141,8 @@ class Session:
         self.writable = True
         for consumer in self.consumers.values():
             self.broker.wake(consumer.subscription)
+        if self.watchers:
+            self.broker.topic_lists.resumed(self)
 
     def reply(self, message: Message) -> None:
         self.push(encode(message))
@@ -330,6 +337,7 @@ class Session:
         for consumer in list(self.consumers.values()):
             consumer.subscription.leave(consumer)
         self.consumers.clear()
+        self.broker.topic_lists.ended(self)
         self.opening.clear()
         for producer in list(self.waiting.values()) + list(self.producers.values()):
             self.broker.close_producer(producer)
