@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.nonpersistent.opening import close_topic, open_topic
+from magnetar.core.systemtopics import is_system_topic
 from magnetar.core.topic import Topic
 from magnetar.errors import NotAllowed, TopicNotFound
 from magnetar.ports.log import DropStream
@@ -56,8 +58,6 @@ def with_topic(broker: Broker, text: str, create: bool, then: Then) -> None:
     if topic is not None:
         then(topic, None)
         return
-    if name.domain != PERSISTENT:
-        raise NotAllowed(f"{full}: this broker serves persistent:// topics only")
     if broker.catalog.partitions(name):
         raise NotAllowed(f"{full} is a partitioned topic: use its partitions, {full}-partition-0 and so on")
     exists = _exists_as_partition(broker, name)
@@ -78,14 +78,17 @@ def _check_namespace(broker: Broker, name: TopicName) -> None:
     if name.namespace not in broker.catalog.namespaces:
         raise TopicNotFound(f"Namespace {name.namespace} does not exist: create it first ({NAMESPACES}...)")
     most = int(broker.policies.namespace_value(name.namespace, "max_topics_per_namespace"))
-    if most and len(broker.catalog.by_namespace.get(name.namespace, {})) >= most:
+    if most and not is_system_topic(str(name)) and broker.catalog.counts.get(name.namespace, 0) >= most:
         raise NotAllowed(f"namespace {name.namespace} has its {most} topics (maxTopicsPerNamespace)")
 
 
 def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
-    """Store the topic in the catalogue, then open it."""
+    """Store the topic in the catalogue, then open it; a non-persistent one is only opened."""
     _check_namespace(broker, name)
     full = str(name)
+    if name.domain != PERSISTENT:
+        then(open_topic(broker, name), None)
+        return
     stream = broker.next_stream
     broker.next_stream += 1
 
@@ -119,6 +122,11 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
         for consumer in list(sub.consumers):
             consumer.session.drop_consumer(consumer)
         sub.deleted = True
+
+    if not topic.persistent:
+        close_topic(broker, topic)
+        done(None)
+        return
 
     def removed(error: Exception | None) -> None:
         if error is not None:

@@ -46,7 +46,9 @@ def row_changed(broker: Broker, path: str) -> None:
 def _follow(topic: Topic) -> None:
     """The topic's policies may be others now; who was let in by the former ones stays."""
     topic.policies = policies = topic.broker.policies.of(topic.name)
-    if policies.deduplication and topic.dedup is None:
+    if not topic.persistent:
+        pass
+    elif policies.deduplication and topic.dedup is None:
         topic.dedup = Dedup(topic.broker.options.dedup_producers_max)
     elif not policies.deduplication and topic.dedup is not None:
         # What was known must not call later messages duplicates, should deduplication come back.

@@ -34,6 +34,9 @@ def seek(broker: Broker, session: Session, message: pb.CommandSeek) -> None:
         raise ConsumerBusy(f"subscription {sub.name} is being moved already")
     request = message.request_id
     topic = sub.topic
+    if not topic.persistent:
+        session.success(request)
+        return
 
     def done(error: Exception | None) -> None:
         if error is None:

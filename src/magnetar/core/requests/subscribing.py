@@ -8,6 +8,7 @@ from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.creating import with_topic
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -139,6 +140,8 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
     """The subscription, made when it is not there."""
     if topic.deleted:
         raise ServiceNotReady(f"{topic.name} is being deleted; try again")
+    if isinstance(topic, NonPersistentTopic):
+        return topic.subscription(message.subscription, message.durable)
     sub = topic.subscriptions.get(message.subscription)
     if sub is not None:
         if sub.fenced or sub.deleted:
