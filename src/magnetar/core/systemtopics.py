@@ -1,16 +1,14 @@
 """Topics that a broker keeps for itself. Lists leave them out unless they are asked for, and they do not count.
 
-The names are Pulsar's: the change log of topic policies, the stores of transactions, and everything in the namespace
-``pulsar/system``. A name that merely begins with two underscores is a user's own.
+The names are Pulsar's: the change log of topic policies and the stores of transactions. A name that merely begins with
+two underscores is a user's own.
 """
 
 from __future__ import annotations
 
 from magnetar.core.names import PARTITION_MARK
 
-__all__ = ["SYSTEM_NAMESPACE", "is_system_topic"]
-
-SYSTEM_NAMESPACE = "pulsar/system"
+__all__ = ["is_system_topic", "is_transaction_topic"]
 
 _LOCAL_NAMES = frozenset(
     (
@@ -29,9 +27,17 @@ _COORDINATORS = (
 
 def is_system_topic(name: str) -> bool:
     """Whether the full name is that of a system topic or of a partition of one."""
+    whole = _whole(name)
+    return whole.rpartition("/")[2] in _LOCAL_NAMES or is_transaction_topic(whole)
+
+
+def is_transaction_topic(name: str) -> bool:
+    """Whether the full name is one that transactions use. Nobody else may create such a topic."""
+    whole = _whole(name)
+    return whole.endswith(_PENDING_ACKS) or whole.startswith(_COORDINATORS)
+
+
+def _whole(name: str) -> str:
+    """The name without a partition's suffix."""
     whole, mark, index = name.rpartition(PARTITION_MARK)
-    if not mark or not index.isdigit():
-        whole = name
-    if whole.rpartition("/")[2] in _LOCAL_NAMES or whole.endswith(_PENDING_ACKS):
-        return True
-    return whole.startswith(_COORDINATORS)
+    return whole if mark and index.isdigit() else name
