@@ -260,7 +260,7 @@ class Broker:
         self.log_error = str(error)
         self.hold_until_ms = self.now_ms + self.hold_ms
         self.hold_ms = min(self.hold_ms * 2, _HOLD_MOST_MS)
-        self.timers.at(self.hold_until_ms, _nothing)
+        self.timers.at(self.hold_until_ms, lambda: None)  # it only has to bring the shell's next turn about
         runs: dict[int, list[Run]] = {}
         topics: dict[int, Topic] = {}
         for commit in (flight, behind):
@@ -319,7 +319,3 @@ class Broker:
     def tick(self) -> None:
         """Run what is due."""
         self.timers.run_due(self.now_ms)
-
-
-def _nothing() -> None:
-    """A timer that only has to bring the shell's next turn about."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.names import PERSISTENT, TopicName
 from magnetar.core.nonpersistent.opening import close_topic, open_topic
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.systemtopics import is_system_topic
 from magnetar.core.topic import Topic
 from magnetar.errors import NotAllowed, TopicNotFound
@@ -123,7 +124,7 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
             consumer.session.drop_consumer(consumer)
         sub.deleted = True
 
-    if not topic.persistent:
+    if isinstance(topic, NonPersistentTopic):
         close_topic(broker, topic)
         done(None)
         return

@@ -47,7 +47,6 @@ class Topic:
         self.broker: Broker = broker
         self.name: TopicName = name
         self.stream: int = stream
-        self.persistent: bool = stream >= 0
         self.ledgers: Ledgers = Ledgers()
         self.tail: Tail = Tail()
         self.next_offset: int = 0

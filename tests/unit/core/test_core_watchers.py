@@ -131,7 +131,7 @@ def test_a_repeated_request_puts_the_list_right_and_leaves_one_watcher() -> None
     assert follower.names == {full("orders-1"), full("orders-2")}
     create(broker, "orders-3")
     assert updates(client) == [(["orders-3"], [])]
-    assert len(client.session.watchers) == 1
+    assert len(broker.core.topic_lists.of(client.session)) == 1
 
 
 def test_everything_of_a_turn_is_one_update() -> None:
@@ -207,7 +207,8 @@ def test_after_close_nothing_is_heard_and_nothing_is_kept() -> None:
     watch(other)
     other.cut()
     create(broker, "orders-2")
-    assert (broker.core.topic_lists.views, broker.core.topic_lists.stirred) == ({}, [])
+    lists = broker.core.topic_lists
+    assert (lists.views, lists.stirred, lists.watchers) == ({}, [], {})
 
 
 def test_a_connection_that_is_not_read_is_told_the_difference_when_it_is() -> None:
@@ -222,7 +223,7 @@ def test_a_connection_that_is_not_read_is_told_the_difference_when_it_is() -> No
     create(broker, "orders-c")
     delete(broker, "orders-a")
     assert client.inbox == []
-    (watcher,) = client.session.watchers.values()
+    (watcher,) = broker.core.topic_lists.of(client.session).values()
     assert len(watcher.untold) == 2, "what came and went meanwhile costs nothing"
     client.session.resume()
     broker.turn()
@@ -254,7 +255,7 @@ def test_a_pattern_that_cannot_be_evaluated_is_refused_so_that_the_client_asks_f
     answer = watch(client, pattern)
     assert (answer.name, answer.message.error) == ("ERROR", pb.ServerError.NotAllowedError)
     assert broker.core.topic_lists.views == {}
-    assert client.session.watchers == {}
+    assert broker.core.topic_lists.watchers == {}
 
 
 def test_what_cannot_be_watched_is_refused() -> None:

@@ -26,7 +26,7 @@ def unused_topic(core: Broker, name: TopicName) -> Topic:
 def stats_of(topic: Topic, view: View) -> Fields:
     """The statistics in the form that Pulsar gives them for the topic's kind."""
     found = topic_stats(topic, view)
-    if topic.persistent:
+    if not isinstance(topic, NonPersistentTopic):
         return found
     for name in _ONLY_PERSISTENT:
         found.pop(name, None)
@@ -43,7 +43,7 @@ def stats_of(topic: Topic, view: View) -> Fields:
 
 def internal_stats_of(topic: Topic) -> Fields:
     """Ledgers and cursors; of a topic without them only what it has counted."""
-    if topic.persistent:
+    if not isinstance(topic, NonPersistentTopic):
         return internal_stats(topic)
     return {
         "entriesAddedCounter": topic.entries_in,

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["close_consumer", "start_offset", "subscribe", "unsubscribe"]
 
 _EXCLUSIVE, _KEY_SHARED = 0, 3
-_EARLIEST_POSITION = 1
-_STICKY = 1
+_EARLIEST_POSITION, _STICKY = 1, 1
 
 
 def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) -> None:
@@ -64,10 +63,9 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
 
 def _check(broker: Broker, message: pb.CommandSubscribe) -> None:
     """What can be refused before the topic is looked at."""
-    kind = KINDS[message.subType]
     if not message.subscription.strip():
         raise NotAllowed("a subscription needs a name")
-    if message.read_compacted and kind not in ("Exclusive", "Failover"):
+    if message.read_compacted and KINDS[message.subType] not in ("Exclusive", "Failover"):
         raise NotAllowed("readCompacted goes with Exclusive and Failover subscriptions only")
     most = broker.options.subscription_metadata_bytes
     for pairs in (message.metadata, message.subscription_properties):
@@ -215,8 +213,7 @@ def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: S
     consumer.priority = message.priority_level
     consumer.connected_ms = broker.now_ms
     consumer.metadata = {pair.key: pair.value for pair in message.metadata}
-    if message.HasField("consumer_epoch"):
-        consumer.epoch = message.consumer_epoch
+    consumer.epoch = message.consumer_epoch if message.HasField("consumer_epoch") else -1
     if sub.sticky:
         consumer.key_ranges = [(part.start, part.end) for part in message.keySharedMeta.hashRanges]
         if not consumer.key_ranges:

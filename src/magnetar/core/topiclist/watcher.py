@@ -77,7 +77,13 @@ class TopicLists:
         self.broker: Broker = broker
         self.views: dict[str, dict[str, View]] = {}
         self.stirred: list[Watcher] = []
+        self.watchers: dict[int, dict[int, Watcher]] = {}
+        """By the number of the session and their own."""
         broker.catalog.listener = self._changed
+
+    def of(self, session: Session) -> dict[int, Watcher]:
+        """The watchers of a connection, by their ids."""
+        return self.watchers.get(session.number, {})
 
     def watch(self, session: Session, message: pb.CommandWatchTopicList) -> None:
         """WATCH_TOPIC_LIST. An id that is in use begins anew, which is how a client has its list put right."""
@@ -89,8 +95,9 @@ class TopicLists:
         most = options.pattern_length_max
         if len(message.topics_pattern) > most:
             raise NotAllowed(f"the pattern is longer than {most} characters (subscriptionPatternMaxLength)")
-        known = session.watchers.get(message.watcher_id)
-        if known is None and len(session.watchers) >= WATCHERS_MAX:
+        mine = self.of(session)
+        known = mine.get(message.watcher_id)
+        if known is None and len(mine) >= WATCHERS_MAX:
             raise TooManyRequests(f"a connection may watch {WATCHERS_MAX} patterns; open another connection")
         view = self._view(message.namespace, message.topics_pattern)
         digest = view.digest()
@@ -106,25 +113,28 @@ class TopicLists:
             self.unwatch(session, known.id)
         watcher = Watcher(session, message.watcher_id, self._view(message.namespace, message.topics_pattern))
         watcher.view.watchers.append(watcher)
-        session.watchers[watcher.id] = watcher
+        self.watchers.setdefault(session.number, {})[watcher.id] = watcher
         session.reply(answer)
 
     def unwatch(self, session: Session, ident: int) -> None:
         """WATCH_TOPIC_LIST_CLOSE."""
-        watcher = session.watchers.pop(ident, None)
+        mine = self.of(session)
+        watcher = mine.pop(ident, None)
         if watcher is not None:
+            if not mine:
+                del self.watchers[session.number]
             watcher.untold.clear()
             watcher.view.watchers.remove(watcher)
             self._forget_empty(watcher.view)
 
     def ended(self, session: Session) -> None:
         """The connection is gone."""
-        for ident in list(session.watchers):
+        for ident in list(self.of(session)):
             self.unwatch(session, ident)
 
     def resumed(self, session: Session) -> None:
         """The connection takes frames again."""
-        for watcher in session.watchers.values():
+        for watcher in self.of(session).values():
             if watcher.untold:
                 self._stir(watcher)
 
