@@ -75,17 +75,21 @@ def _exists_as_partition(broker: Broker, name: TopicName) -> bool:
     return parent is not None and name.partition < int(parent["partitions"])
 
 
-def _check_namespace(broker: Broker, name: TopicName) -> None:
+def _check_namespace(broker: Broker, name: TopicName, new: int) -> None:
+    """Whether the namespace is there and has room for so many topics more. What is listed already was counted then."""
     if name.namespace not in broker.catalog.namespaces:
         raise TopicNotFound(f"Namespace {name.namespace} does not exist: create it first ({NAMESPACES}...)")
     most = int(broker.policies.namespace_value(name.namespace, "max_topics_per_namespace"))
-    if most and not is_system_topic(str(name)) and broker.catalog.counts.get(name.namespace, 0) >= most:
-        raise NotAllowed(f"namespace {name.namespace} has its {most} topics (maxTopicsPerNamespace)")
+    counted = name.domain == PERSISTENT and not broker.catalog.listed(str(name)) and not is_system_topic(str(name))
+    if most and counted and broker.catalog.counts.get(name.namespace, 0) + new > most:
+        raise NotAllowed(
+            f"namespace {name.namespace} may have {most} topics (maxTopicsPerNamespace), and would have more"
+        )
 
 
 def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
     """Store the topic in the catalogue, then open it; a non-persistent one is only opened."""
-    _check_namespace(broker, name)
+    _check_namespace(broker, name, 1)
     full = str(name)
     if name.domain != PERSISTENT:
         then(open_topic(broker, name), None)
@@ -106,7 +110,7 @@ def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
 def create_partitioned(broker: Broker, name: TopicName, partitions: int, create: bool, done: Done) -> None:
     """Store a partitioned topic, or its new number of partitions; its partitions are created when they are used."""
     if create:
-        _check_namespace(broker, name)
+        _check_namespace(broker, name, partitions)
 
     def change(before: Row | None) -> Row | None:
         return {"properties": {}, **(before or {}), "partitions": partitions}

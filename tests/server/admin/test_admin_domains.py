@@ -163,3 +163,17 @@ def test_system_topics_are_not_counted_against_the_limit_of_a_namespace(served: 
     assert served.put(f"persistent/{namespace}/one").status == 204
     assert served.put(f"persistent/{namespace}/two").status >= 400
     assert served.put(f"persistent/{namespace}/__transaction_buffer_snapshot").status == 204
+
+
+def test_every_partition_counts_once_from_the_moment_there_is_one(served: Served, namespace: str) -> None:
+    where = f"persistent/{namespace}"
+    assert served.post(f"namespaces/{namespace}/maxTopicsPerNamespace", 3).status == 204
+    assert served.put(f"{where}/t/partitions", 4).status >= 400
+    assert served.put(f"{where}/t/partitions", 3).status == 204
+    with served.wire() as wire:
+        for index in range(3):
+            wire.producer(f"persistent://{namespace}/t-partition-{index}", index)
+    assert served.put(f"{where}/one").status >= 400
+    assert served.put(f"non-persistent/{namespace}/one").status == 204
+    assert served.delete(f"{where}/t/partitions?force=true").status == 204
+    assert served.put(f"{where}/one").status == 204
