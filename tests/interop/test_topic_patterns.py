@@ -119,4 +119,4 @@ def test_system_topics_match_no_pattern(client: pulsar.Client, broker: Broker) -
     assert receive(consumer).data() == b"mine"
     stats = broker.rest("GET", f"persistent/{namespace}/__transaction_buffer_snapshot/stats")[1]
     assert isinstance(stats, dict)
-    assert stats["subscriptions"] == {}
+    assert "s" not in stats["subscriptions"]
