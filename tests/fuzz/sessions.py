@@ -69,9 +69,8 @@ def play(data: bytes) -> None:
     arena.check(later_ms=0)
 
 
-def seeds() -> Iterator[bytes]:
-    """Conversations that make sense, to begin from."""
-    topic = "persistent://public/default/a"
+def opening(topic: str) -> bytes:
+    """A producer, a consumer of every type with permits, and three messages."""
     opened = [
         pb.CommandProducer(topic=topic, producer_id=1, request_id=1, producer_name="p"),
         *(
@@ -84,7 +83,13 @@ def seeds() -> Iterator[bytes]:
         type=pb.BaseCommand.Type.SEND, send=pb.CommandSend(producer_id=1, sequence_id=1, num_messages=1)
     ).SerializeToString()
     start = b"".join(step(0, encode(message)[8:]) for message in opened)
-    start += step(PAYLOAD, bytes((len(send),)) + send + entry_of(b"body", key="k")) * 3
+    return start + step(PAYLOAD, bytes((len(send),)) + send + entry_of(b"body", key="k")) * 3
+
+
+def seeds() -> Iterator[bytes]:
+    """Conversations that make sense, to begin from."""
+    topic = "persistent://public/default/a"
+    start = opening(topic)
     ack = pb.CommandAck(consumer_id=1, ack_type=0, request_id=9)
     ack.message_id.add(ledgerId=2, entryId=0, ack_set=[1])
     seek = pb.CommandSeek(consumer_id=1, request_id=3)
@@ -100,7 +105,11 @@ def seeds() -> Iterator[bytes]:
         pb.CommandGetTopicsOfNamespace(namespace="public/default", request_id=8, topics_pattern="public/default/a.*"),
         pb.CommandLookupTopic(topic=topic, request_id=8),
         pb.CommandPartitionedTopicMetadata(topic="b", request_id=8),
+        pb.CommandWatchTopicList(watcher_id=1, request_id=8, namespace="public/default", topics_pattern=".*"),
     ]
+    watched = step(0, encode(later[-1])[8:]) + step(0, encode(later[-2])[8:])
+    yield watched + step(0, encode(pb.CommandWatchTopicListClose(watcher_id=1, request_id=9))[8:])
+    yield opening(f"non-{topic}")
     for message in later:
         yield start + step(0, encode(message)[8:]) + step(TIME, b"\x10\x00")
     yield step(SECOND, encode(pb.CommandConnect(client_version="x"))[8:]) + start

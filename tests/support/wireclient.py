@@ -29,6 +29,7 @@ WAIT_SECONDS = 10.0
 
 # Where each reply carries the id of its request, and where a reply may carry an error code and its text.
 _REQUEST_ID_FIELD = {
+    Command.WATCH_TOPIC_LIST_SUCCESS: 1,
     Command.SUCCESS: 1,
     Command.ERROR: 1,
     Command.PRODUCER_SUCCESS: 1,

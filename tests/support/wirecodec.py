@@ -55,6 +55,10 @@ class Command(IntEnum):
     GET_TOPICS = 32
     GET_TOPICS_RESPONSE = 33
     ACK_RESPONSE = 38
+    WATCH_TOPIC_LIST = 64
+    WATCH_TOPIC_LIST_SUCCESS = 65
+    WATCH_TOPIC_UPDATE = 66
+    WATCH_TOPIC_LIST_CLOSE = 67
 
 
 class SubType(IntEnum):

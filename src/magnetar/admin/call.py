@@ -13,7 +13,7 @@ from magnetar.admin.answers import Refusal
 from magnetar.admin.bridge import Bridge
 from magnetar.admin.rates import Sampler
 from magnetar.core.broker import Broker
-from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 from magnetar.errors import TopicNotFound
@@ -62,10 +62,14 @@ class Call:
             raise Refusal(404, "Namespace does not exist")
         return name
 
+    def domain(self) -> str:
+        """The kind of topics that the path is about."""
+        other = self.request.path.startswith(f"/admin/v2/{NON_PERSISTENT}/")
+        return self.request.match_info.get("domain", NON_PERSISTENT if other else PERSISTENT)
+
     def name(self) -> TopicName:
         """The topic that the path names, whether it exists or not; 404 when its namespace does not."""
-        domain = self.request.match_info.get("domain", PERSISTENT)
-        name = TopicName(f"{domain}://{self.part('t')}/{self.part('n')}/{self.part('topic')}")
+        name = TopicName(f"{self.domain()}://{self.part('t')}/{self.part('n')}/{self.part('topic')}")
         if name.namespace not in self.core.catalog.namespaces:
             raise Refusal(404, "Namespace not found")
         return name

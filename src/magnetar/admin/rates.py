@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from magnetar.core.broker import Broker
 from magnetar.core.consumer import Consumer
+from magnetar.core.nonpersistent.subscription import NonPersistentSubscription
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.producer import Producer
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -23,7 +25,7 @@ SLICE_TOPICS = 200
 """Topics that are looked at in one turn of the loop."""
 
 Meter = Topic | Producer | Subscription | Consumer
-Counters = tuple[int, int, int, int]
+Counters = tuple[int, int, int, int, int]
 
 
 @dataclass(slots=True, frozen=True)
@@ -36,6 +38,8 @@ class Rate:
     """A topic's messages out; what a subscription or a consumer was sent again."""
     fourth: float = 0.0
     """A topic's bytes out; what was acknowledged on a subscription or by a consumer."""
+    dropped: float = 0.0
+    """What a non-persistent topic, or a subscription or a producer of one, has dropped."""
 
     @property
     def size(self) -> float:
@@ -103,7 +107,7 @@ class Sampler:
                     if not any(counters):
                         continue
                     counted[meter] = counters
-                    before = self._counted.get(meter, (0, 0, 0, 0))
+                    before = self._counted.get(meter, (0, 0, 0, 0, 0))
                     if counters != before:
                         risen = [max(now - then, 0) / seconds for now, then in zip(counters, before, strict=True)]
                         rates[meter] = Rate(*risen)
@@ -114,9 +118,11 @@ class Sampler:
 
 def _counters(topic: Topic) -> list[tuple[Meter, Counters]]:
     messages, size = topic_out(topic)
-    found: list[tuple[Meter, Counters]] = [(topic, (topic.messages_in, topic.bytes_in, messages, size))]
-    found.extend((producer, (producer.messages_in, producer.bytes_in, 0, 0)) for producer in topic.producers.values())
+    dropped = topic.dropped if isinstance(topic, NonPersistentTopic) else 0
+    found: list[tuple[Meter, Counters]] = [(topic, (topic.messages_in, topic.bytes_in, messages, size, dropped))]
+    found.extend((p, (p.messages_in, p.bytes_in, 0, 0, p.dropped)) for p in topic.producers.values())
     for sub in topic.subscriptions.values():
-        found.append((sub, (sub.messages_out, bytes_out(sub), sub.redelivered_count, sub.acked_count)))
-        found.extend((c, (c.messages_out, c.bytes_out, c.redelivered, c.acked)) for c in sub.consumers)
+        dropped = sub.dropped if isinstance(sub, NonPersistentSubscription) else 0
+        found.append((sub, (sub.messages_out, bytes_out(sub), sub.redelivered_count, sub.acked_count, dropped)))
+        found.extend((c, (c.messages_out, c.bytes_out, c.redelivered, c.acked, 0)) for c in sub.consumers)
     return found

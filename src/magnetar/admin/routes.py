@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from magnetar.admin.call import Handler
+from magnetar.admin.domains import REFUSED, refusing
 from magnetar.admin.handlers import (
     brokers,
     clearing,
@@ -78,7 +79,7 @@ def _schema_routes() -> list[Route]:
     ]
 
 
-ROUTES: tuple[Route, ...] = (
+_PERSISTENT_ROUTES: tuple[Route, ...] = (
     Route("GET", "/metrics", metrics.page, "metrics as Prometheus text"),
     Route("GET", "/metrics/", metrics.page, "metrics as Prometheus text"),
     Route("GET", "/status.html", brokers.status_page, "whether the broker serves, for load balancers"),
@@ -152,3 +153,19 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", _LOOKUP, lookup.topic, "the broker of a topic"),
     Route("GET", f"{_LOOKUP}/bundle", lookup.bundle, "the range that a topic falls into"),
 )
+
+
+def _non_persistent() -> list[Route]:
+    """The same for non-persistent topics; what makes no sense there is refused as Pulsar refuses it."""
+    found: list[Route] = []
+    base = f"{_V2}/persistent/"
+    for route in _PERSISTENT_ROUTES:
+        if route.path.startswith(base):
+            refused = REFUSED.get((route.method, route.path.removeprefix(_TOPIC)))
+            handler = refusing(*refused) if refused else route.handler
+            path = f"{_V2}/non-persistent/{route.path.removeprefix(base)}"
+            found.append(Route(route.method, path, handler, f"{route.what} (non-persistent)"))
+    return found
+
+
+ROUTES: tuple[Route, ...] = (*_PERSISTENT_ROUTES, *_non_persistent())

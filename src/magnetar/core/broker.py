@@ -40,6 +40,7 @@ from magnetar.core.subscription import Subscription
 from magnetar.core.tail import TailBudget
 from magnetar.core.timers import Timers
 from magnetar.core.topic import Topic
+from magnetar.core.topiclist.watcher import TopicLists
 from magnetar.core.upkeep import Upkeep
 from magnetar.ports.log import Drop, DropStream, Put, ReadDone, Recovered
 
@@ -89,6 +90,7 @@ class Broker:
         self.rows: RowWrites = RowWrites(self)
         self.policies: PolicyBook = PolicyBook(options, self.catalog)
         self.schemas: SchemaBook = SchemaBook(self)
+        self.topic_lists: TopicLists = TopicLists(self)
         self.rates: Rates = Rates(self)
         self.keep_alive: KeepAlive = KeepAlive(self)
         self.upkeep: Upkeep = Upkeep(self)
@@ -202,6 +204,8 @@ class Broker:
                 sub.write(self.commit.records)
                 if sub.durable:
                     self.commit.cursors.append(sub)
+        if self.topic_lists.stirred:
+            self.topic_lists.flush()
 
     def may_commit(self) -> bool:
         """Whether the log can be given something now."""

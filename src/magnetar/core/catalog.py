@@ -19,9 +19,11 @@ policies come and go together.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
-from magnetar.core.names import TopicName
+from magnetar.core.names import PARTITION_MARK, PERSISTENT, TopicName
+from magnetar.core.systemtopics import is_system_topic
 
 __all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
@@ -64,6 +66,12 @@ class Catalog:
         self.partitioned: dict[str, Row] = {}
         self.by_namespace: dict[str, dict[str, int]] = {}
         """Full names of the topics (0) and partitioned topics (their partitions) of each namespace, in order of age."""
+        self.live: dict[str, dict[str, None]] = {}
+        """Non-persistent topics that are open, by namespace: they have no rows, because nothing of them is stored."""
+        self.counts: dict[str, int] = {}
+        """How many persistent topics each namespace has, every partition for itself and system topics left out."""
+        self.listener: Callable[[str, list[str], list[str]], None] | None = None
+        """Hears of persistent topics that have come and gone: namespace, full names of the new, of the deleted."""
 
     def _place(self, path: str) -> tuple[dict[str, Row], str]:
         """The table that a path belongs to, and its key there."""
@@ -79,16 +87,38 @@ class Catalog:
         """The store holds ``value`` (None: nothing) at ``path`` now. Rows of no known table are passed over."""
         row: Row | None = json.loads(value) if value is not None else None
         table, key = self._place(path)
-        if row is None:
-            table.pop(key, None)
-        else:
-            table[key] = row
+        before = table.get(key)
         if table is self.topics or table is self.partitioned:
-            known = self.by_namespace.setdefault(TopicName(key).namespace, {})
-            if row is None:
-                known.pop(key, None)
-            else:
-                known[key] = int(row.get("partitions", 0))
+            name = TopicName(key)
+            touched = [key, *_partition_names(key, _span(before, row))]
+            was = [self.listed(one) for one in touched]
+            _store(table, key, row)
+            self._index(name.namespace, key)
+            if name.domain == PERSISTENT:
+                self._tell(name.namespace, touched, was)
+        else:
+            _store(table, key, row)
+
+    def _index(self, namespace: str, key: str) -> None:
+        known = self.by_namespace.setdefault(namespace, {})
+        if key in self.partitioned:
+            known[key] = int(self.partitioned[key]["partitions"])
+        elif key in self.topics:
+            known[key] = 0
+        else:
+            known.pop(key, None)
+
+    def _tell(self, namespace: str, touched: list[str], was: list[bool]) -> None:
+        """Count what has come and gone, and pass it on."""
+        now = [self.listed(one) for one in touched]
+        new = [name for name, then, is_now in zip(touched, was, now, strict=True) if is_now and not then]
+        gone = [name for name, then, is_now in zip(touched, was, now, strict=True) if then and not is_now]
+        if not new and not gone:
+            return
+        counted = sum(not is_system_topic(name) for name in new) - sum(not is_system_topic(name) for name in gone)
+        self.counts[namespace] = self.counts.get(namespace, 0) + counted
+        if self.listener is not None:
+            self.listener(namespace, new, gone)
 
     def row(self, path: str) -> Row | None:
         """What stands at ``path``, None when nothing does."""
@@ -111,17 +141,64 @@ class Catalog:
         row = self.topics.get(name)
         return int(row["stream"]) if row is not None else 0
 
-    def topic_names(self, namespace: str) -> list[str]:
-        """Full names of the namespace's topics; of partitioned ones every partition."""
+    def topic_names(self, namespace: str, domain: str = PERSISTENT, system: bool = True) -> list[str]:
+        """Full names of the namespace's topics; of partitioned ones every partition. Any domain when it is empty."""
         found: list[str] = []
         for name, partitions in self.by_namespace.get(namespace, {}).items():
+            if domain and not name.startswith(f"{domain}://"):
+                continue
             if partitions:
-                found.extend(f"{name}-partition-{index}" for index in range(partitions))
-            elif TopicName(name).partition < 0 or not self._is_partition(name):
+                found.extend(_partition_names(name, range(partitions)))
+            elif PARTITION_MARK not in name or not self._covered(name):
                 found.append(name)
-        return found
+        if domain != PERSISTENT:
+            found.extend(name for name in self.live.get(namespace, {}) if not self._covered(name))
+        return found if system else [name for name in found if not is_system_topic(name)]
 
-    def _is_partition(self, name: str) -> bool:
-        topic = TopicName(name)
-        parent = self.partitioned.get(f"{topic.domain}://{topic.namespace}/{topic.parent}")
-        return parent is not None and topic.partition < int(parent["partitions"])
+    def partitioned_names(self, namespace: str, domain: str = PERSISTENT, system: bool = True) -> list[str]:
+        """Full names of the namespace's partitioned topics."""
+        known = self.by_namespace.get(namespace, {})
+        found = [name for name, partitions in known.items() if partitions and name.startswith(f"{domain}://")]
+        return found if system else [name for name in found if not is_system_topic(name)]
+
+    def opened(self, name: TopicName) -> None:
+        """A non-persistent topic is there."""
+        self.live.setdefault(name.namespace, {})[str(name)] = None
+
+    def vanished(self, name: TopicName) -> None:
+        """A non-persistent topic is gone."""
+        known = self.live.get(name.namespace, {})
+        known.pop(str(name), None)
+        if not known:
+            self.live.pop(name.namespace, None)
+
+    def listed(self, name: str) -> bool:
+        """Whether a stored topic of this name is there, by itself or as a partition of its partitioned topic."""
+        return name not in self.partitioned and (name in self.topics or self._covered(name))
+
+    def _covered(self, name: str) -> bool:
+        """Whether the name is that of a partition of a partitioned topic."""
+        parent, mark, index = name.rpartition(PARTITION_MARK)
+        row = self.partitioned.get(parent) if mark else None
+        return row is not None and _is_index(index) and int(index) < int(row["partitions"])
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and (text[0] != "0" or text == "0") and len(text) < 10
+
+
+def _span(before: Row | None, after: Row | None) -> range:
+    """The partitions that a row has gained or lost."""
+    ends = [int(row.get("partitions", 0)) if row is not None else 0 for row in (before, after)]
+    return range(min(ends), max(ends))
+
+
+def _partition_names(name: str, indexes: range) -> list[str]:
+    return [f"{name}{PARTITION_MARK}{index}" for index in indexes]
+
+
+def _store(table: dict[str, Row], key: str, row: Row | None) -> None:
+    if row is None:
+        table.pop(key, None)
+    else:
+        table[key] = row

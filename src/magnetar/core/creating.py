@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.nonpersistent.opening import close_topic, open_topic
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
+from magnetar.core.systemtopics import is_system_topic
 from magnetar.core.topic import Topic
 from magnetar.errors import NotAllowed, TopicNotFound
 from magnetar.ports.log import DropStream
@@ -56,8 +59,6 @@ def with_topic(broker: Broker, text: str, create: bool, then: Then) -> None:
     if topic is not None:
         then(topic, None)
         return
-    if name.domain != PERSISTENT:
-        raise NotAllowed(f"{full}: this broker serves persistent:// topics only")
     if broker.catalog.partitions(name):
         raise NotAllowed(f"{full} is a partitioned topic: use its partitions, {full}-partition-0 and so on")
     exists = _exists_as_partition(broker, name)
@@ -74,18 +75,25 @@ def _exists_as_partition(broker: Broker, name: TopicName) -> bool:
     return parent is not None and name.partition < int(parent["partitions"])
 
 
-def _check_namespace(broker: Broker, name: TopicName) -> None:
+def _check_namespace(broker: Broker, name: TopicName, new: int) -> None:
+    """Whether the namespace is there and has room for so many topics more. What is listed already was counted then."""
     if name.namespace not in broker.catalog.namespaces:
         raise TopicNotFound(f"Namespace {name.namespace} does not exist: create it first ({NAMESPACES}...)")
     most = int(broker.policies.namespace_value(name.namespace, "max_topics_per_namespace"))
-    if most and len(broker.catalog.by_namespace.get(name.namespace, {})) >= most:
-        raise NotAllowed(f"namespace {name.namespace} has its {most} topics (maxTopicsPerNamespace)")
+    counted = name.domain == PERSISTENT and not broker.catalog.listed(str(name)) and not is_system_topic(str(name))
+    if most and counted and broker.catalog.counts.get(name.namespace, 0) + new > most:
+        raise NotAllowed(
+            f"namespace {name.namespace} may have {most} topics (maxTopicsPerNamespace), and would have more"
+        )
 
 
 def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
-    """Store the topic in the catalogue, then open it."""
-    _check_namespace(broker, name)
+    """Store the topic in the catalogue, then open it; a non-persistent one is only opened."""
+    _check_namespace(broker, name, 1)
     full = str(name)
+    if name.domain != PERSISTENT:
+        then(open_topic(broker, name), None)
+        return
     stream = broker.next_stream
     broker.next_stream += 1
 
@@ -102,7 +110,7 @@ def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
 def create_partitioned(broker: Broker, name: TopicName, partitions: int, create: bool, done: Done) -> None:
     """Store a partitioned topic, or its new number of partitions; its partitions are created when they are used."""
     if create:
-        _check_namespace(broker, name)
+        _check_namespace(broker, name, partitions)
 
     def change(before: Row | None) -> Row | None:
         return {"properties": {}, **(before or {}), "partitions": partitions}
@@ -119,6 +127,11 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
         for consumer in list(sub.consumers):
             consumer.session.drop_consumer(consumer)
         sub.deleted = True
+
+    if isinstance(topic, NonPersistentTopic):
+        close_topic(broker, topic)
+        done(None)
+        return
 
     def removed(error: Exception | None) -> None:
         if error is not None:

@@ -6,10 +6,14 @@ import re
 
 from magnetar.errors import InvalidTopicName
 
-__all__ = ["PERSISTENT", "TopicName", "partition_index", "valid_part"]
+__all__ = ["NON_PERSISTENT", "PARTITION_MARK", "PERSISTENT", "TopicName", "partition_index", "valid_part"]
 
 PERSISTENT = "persistent"
-_DOMAINS = (PERSISTENT, "non-persistent")
+NON_PERSISTENT = "non-persistent"
+PARTITION_MARK = "-partition-"
+"""What stands between a topic's name and the number of a partition."""
+
+_DOMAINS = (PERSISTENT, NON_PERSISTENT)
 _PART = re.compile(r"[-=:.\w]+\Z", re.ASCII)
 _SUFFIX = re.compile(r"(.+)-partition-(\d{1,9})\Z", re.DOTALL)
 

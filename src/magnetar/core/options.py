@@ -32,6 +32,12 @@ class Options:
     """Above 0, topics created by use are partitioned."""
     auto_create_subscriptions: bool = True
     default_partitions: int = 1
+    non_persistent_topics: bool = True
+    non_persistent_pending_max: int = 1_000
+    """Non-persistent messages of one connection that may wait for their receipts to be written."""
+    pattern_evaluation: bool = True
+    pattern_length_max: int = 50
+    topic_watchers: bool = True
     tail_cache_bytes: int = 32 << 20
     read_batch_entries: int = 500
     read_batch_bytes: int = 5 * 1024 * 1024

@@ -37,6 +37,8 @@ class Producer:
         self.bytes_in: int = 0
         self.entries_in: int = 0
         self.chunks_in: int = 0
+        self.dropped: int = 0
+        """Messages to a non-persistent topic that were too many at a time."""
         self.batch: SendBatch | None = None
         """What was received of it in the read at hand."""
         self.pending: int = 0

@@ -74,6 +74,7 @@ class Session:
         self.connected: bool = False
         self.pending: int = 0
         """Publishes that are not answered yet."""
+        self.unwritten: int = 0  # receipts of non-persistent publishes that are not written yet
         self.producers: dict[int, Producer] = {}
         self.waiting: dict[int, Producer] = {}
         """Producers that wait to become exclusive; a SEND from one is a mistake."""
@@ -115,6 +116,7 @@ class Session:
         out = self.out
         self.out = []
         self.out_bytes = 0
+        self.unwritten = 0
         self.dirty = False
         if not self.writable and not self.paused:
             self.resume()
@@ -136,6 +138,7 @@ class Session:
         self.writable = True
         for consumer in self.consumers.values():
             self.broker.wake(consumer.subscription)
+        self.broker.topic_lists.resumed(self)
 
     def reply(self, message: Message) -> None:
         self.push(encode(message))
@@ -294,21 +297,18 @@ class Session:
             ident, request = ack.consumer_id, ack.request_id
 
             def answer(error: Exception | None) -> None:
-                if error is None:
-                    self.push(ack_response(ident, request))
-                else:
-                    self.push(ack_response(ident, request, 2, str(error)))
+                code, text = (-1, "") if error is None else (2, str(error))
+                self.push(ack_response(ident, request, code, text))
 
             self.broker.commit.after.append(answer)
 
     def _redeliver(self, data: bytes, start: int, stop: int) -> None:
         request = decode_redeliver(data, start, stop)
         consumer = self.consumers.get(request.consumer_id)
-        if consumer is None or consumer.subscription.dispatcher is None:
+        dispatcher = consumer.subscription.dispatcher if consumer is not None else None
+        if consumer is None or dispatcher is None:
             return
         sub = consumer.subscription
-        dispatcher = sub.dispatcher
-        assert dispatcher is not None
         if not request.ids:
             if request.epoch >= 0 and not dispatcher.tracks_pending:
                 consumer.epoch = request.epoch
@@ -324,12 +324,12 @@ class Session:
 
     def ended(self) -> None:
         """The connection is gone: everything on it leaves."""
-        self.closed = True
-        self.writable = False
+        self.closed, self.writable = True, False
         self.out = []
         for consumer in list(self.consumers.values()):
             consumer.subscription.leave(consumer)
         self.consumers.clear()
+        self.broker.topic_lists.ended(self)
         self.opening.clear()
         for producer in list(self.waiting.values()) + list(self.producers.values()):
             self.broker.close_producer(producer)

@@ -31,6 +31,11 @@ def core_options(settings: Settings) -> Options:
     o.auto_create_partitions = s.defaultNumPartitions if s.allowAutoTopicCreationType == "partitioned" else 0
     o.auto_create_subscriptions = s.allowAutoSubscriptionCreation
     o.default_partitions = s.defaultNumPartitions
+    o.non_persistent_topics = s.enableNonPersistentTopics
+    o.non_persistent_pending_max = s.maxConcurrentNonPersistentMessagePerConnection
+    o.pattern_evaluation = s.enableBrokerSideSubscriptionPatternEvaluation
+    o.pattern_length_max = s.subscriptionPatternMaxLength
+    o.topic_watchers = s.enableBrokerTopicListWatcher
     o.tail_cache_bytes = s.managedLedgerCacheSizeMB * _MB
     o.read_batch_bytes = s.dispatcherMaxReadSizeBytes
     o.ledger_entries_max = s.managedLedgerMaxEntriesPerLedger

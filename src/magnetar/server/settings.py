@@ -140,9 +140,9 @@ class Settings:
         False, "Delete a partitioned topic once all of its partitions are deleted.", later=True
     )
     enablePersistentTopics: bool = _key(True, "Serve persistent topics.")
-    enableNonPersistentTopics: bool = _key(True, "Serve non-persistent topics.", later=True)
+    enableNonPersistentTopics: bool = _key(True, "Serve non-persistent topics.")
     maxConcurrentNonPersistentMessagePerConnection: int = _some(
-        1000, "Non-persistent messages in progress of one connection before more are dropped.", later=True
+        1000, "Non-persistent messages in progress of one connection before more are dropped."
     )
     maxTopicsPerNamespace: int = _limit(0, "Topics that a namespace may have; 0: no limit.")
     maxProducersPerTopic: int = _limit(0, "Producers that a topic may have; 0: no limit.")
@@ -154,12 +154,9 @@ class Settings:
     defaultNumberOfNamespaceBundles: int = _some(4, "Bundles that a new namespace shows to administration tools.")
     forceDeleteNamespaceAllowed: bool = _key(False, "Allow deleting a namespace together with its topics.")
     forceDeleteTenantAllowed: bool = _key(False, "Allow deleting a tenant together with its namespaces.")
-    subscriptionPatternMaxLength: int = _limit(
-        50, "Length of a topic pattern up to which the broker evaluates it.", later=True
-    )
-    enableBrokerSideSubscriptionPatternEvaluation: bool = _key(
-        True, "Evaluate topic patterns in the broker.", later=True
-    )
+    subscriptionPatternMaxLength: int = _limit(50, "Length of a topic pattern up to which the broker evaluates it.")
+    enableBrokerSideSubscriptionPatternEvaluation: bool = _key(True, "Evaluate topic patterns in the broker.")
+    enableBrokerTopicListWatcher: bool = _key(True, "Tell clients that watch a topic pattern what changes in its list.")
 
     # Deduplication.
     brokerDeduplicationEnabled: bool = _key(False, "Recognize and drop what a producer sends a second time.")

@@ -21,6 +21,7 @@ TOPICS = (
     "persistent://public/default/a",
     "b-partition-0",
     "persistent://public/default/b",
+    "non-persistent://public/default/a",
     "no/where/c",
     "",
     "\x00",
@@ -101,7 +102,7 @@ OPEN = st.builds(
         )
     ),
     small_ids,
-    st.sampled_from(TOPICS[:4]),
+    st.sampled_from(TOPICS[:5]),
     st.integers(0, 3),
 )
 SUBSCRIBE = st.builds(
@@ -110,10 +111,22 @@ SUBSCRIBE = st.builds(
         + encode(pb.CommandFlow(consumer_id=ident, messagePermits=10))
     ),
     small_ids,
-    st.sampled_from(TOPICS[:4]),
+    st.sampled_from(TOPICS[:5]),
     st.integers(0, 3),
 )
-well_formed = st.one_of(OPEN, SUBSCRIBE, sends(), commands())
+WATCH = st.builds(
+    lambda ident, pattern, closes: encode(
+        pb.CommandWatchTopicListClose(watcher_id=ident, request_id=ident)
+        if closes
+        else pb.CommandWatchTopicList(
+            watcher_id=ident, request_id=ident, namespace="public/default", topics_pattern=pattern
+        )
+    ),
+    small_ids,
+    st.sampled_from(("public/default/.*", "persistent://public/default/a", "(a+)+", "[")),
+    st.booleans(),
+)
+well_formed = st.one_of(OPEN, SUBSCRIBE, WATCH, sends(), commands())
 
 
 @st.composite

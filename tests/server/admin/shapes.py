@@ -116,6 +116,29 @@ CONSUMER = _read(
     bool="blockedConsumerOnUnackedMsgs",
     dict="metadata",
 )
+NON_PERSISTENT_TOPIC = {name: kind for name, kind in TOPIC.items() if name != "deduplicationStatus"} | _read(
+    float="msgDropRate",
+)
+NON_PERSISTENT_PUBLISHER = PUBLISHER | _read(
+    float="msgDropRate",
+)
+NON_PERSISTENT_SHARED = SHARED | _read(
+    float="msgDropRate",
+)
+NON_PERSISTENT_INTERNAL = _read(
+    int="""
+        entriesAddedCounter numberOfEntries totalSize currentLedgerEntries currentLedgerSize waitingCursorsCount
+        pendingAddEntriesCount
+    """,
+    dict="cursors",
+)
+NON_PERSISTENT_CURSOR = _read(
+    bool="waitingReadOp active subscriptionHavePendingRead subscriptionHavePendingReplayRead",
+    int="""
+        pendingReadOps messagesConsumedCounter cursorLedger cursorLedgerLastEntry
+        numberOfEntriesSinceFirstNotAckedMessage totalNonContiguousDeletedMessagesRange
+    """,
+)
 PARTITIONED = _read(
     float="msgRateIn msgThroughputIn msgRateOut msgThroughputOut averageMsgSize",
     int="""

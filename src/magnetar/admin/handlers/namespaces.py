@@ -9,7 +9,7 @@ from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.call import Call
 from magnetar.core.broker import Broker
 from magnetar.core.catalog import NAMESPACES, TENANTS, Row
-from magnetar.core.names import valid_part
+from magnetar.core.names import NON_PERSISTENT, PERSISTENT, valid_part
 from magnetar.core.policies.table import POLICIES
 from magnetar.ports.metadata import VersionConflict
 
@@ -192,7 +192,7 @@ async def delete_namespace(call: Call) -> web.Response:
     name = call.namespace()
     if call.flag("force"):
         raise Refusal(405, "Broker doesn't allow forced deletion of namespaces")
-    if call.core.catalog.by_namespace.get(name):
+    if call.core.catalog.by_namespace.get(name) or call.core.catalog.live.get(name):
         raise Refusal(409, "Cannot delete non empty namespace")
     await call.bridge.meta(NAMESPACES + name, None, False)
     return no_content()
@@ -204,4 +204,5 @@ async def topics(call: Call) -> web.Response:
     mode = call.request.query.get("mode", "PERSISTENT").upper()
     if mode not in ("PERSISTENT", "NON_PERSISTENT", "ALL"):
         raise Refusal(400, f"mode is PERSISTENT, NON_PERSISTENT or ALL, not '{mode}'")
-    return json_answer([] if mode == "NON_PERSISTENT" else sorted(call.core.catalog.topic_names(name)))
+    domain = {"PERSISTENT": PERSISTENT, "NON_PERSISTENT": NON_PERSISTENT}.get(mode, "")
+    return json_answer(sorted(call.core.catalog.topic_names(name, domain, call.flag("includeSystemTopic"))))

@@ -9,9 +9,9 @@ from aiohttp import web
 from magnetar.admin.answers import Fields, Refusal, json_answer
 from magnetar.admin.call import Call
 from magnetar.admin.handlers.brokers import broker_id
-from magnetar.admin.stats.internal import internal_stats
+from magnetar.admin.stats.domains import internal_stats_of, stats_of, unused_topic
 from magnetar.admin.stats.merge import merged
-from magnetar.admin.stats.topic import View, topic_stats
+from magnetar.admin.stats.topic import View
 from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
 
@@ -32,11 +32,11 @@ def _view(call: Call) -> View:
 
 async def single(call: Call) -> web.Response:
     """Figures that cost Pulsar extra (precise backlog, size of backlog) are always given: here they cost nothing."""
-    return json_answer(topic_stats(await call.topic(), _view(call)))
+    return json_answer(stats_of(await call.topic(), _view(call)))
 
 
 async def internal(call: Call) -> web.Response:
-    return json_answer(internal_stats(await call.topic()))
+    return json_answer(internal_stats_of(await call.topic()))
 
 
 def _partitions(call: Call) -> tuple[TopicName, int]:
@@ -54,7 +54,7 @@ async def partitioned(call: Call) -> web.Response:
     each: dict[str, Fields] = {}
     for index in range(count):
         topic = await _partition(call, name.with_partition(index), index)
-        each[str(topic.name)] = topic_stats(topic, view)
+        each[str(topic.name)] = stats_of(topic, view)
     total = merged(list(each.values()))
     total["metadata"] = {"partitions": count, "deleted": False}
     total["partitions"] = each if call.flag("perPartition", True) else {}
@@ -66,7 +66,7 @@ async def partitioned_internal(call: Call) -> web.Response:
     each: Fields = {}
     for index in range(count):
         topic = await _partition(call, name.with_partition(index), index)
-        each[str(topic.name)] = internal_stats(topic)
+        each[str(topic.name)] = internal_stats_of(topic)
     return json_answer({"metadata": {"partitions": count, "deleted": False}, "partitions": each})
 
 
@@ -75,4 +75,4 @@ async def _partition(call: Call, name: TopicName, index: int) -> Topic:
     if index % SLICE_PARTITIONS == 0:
         await asyncio.sleep(0)
     topic = call.core.topics.get(str(name))
-    return topic if topic is not None else Topic(call.core, name, 0)
+    return topic if topic is not None else unused_topic(call.core, name)

@@ -8,7 +8,8 @@ from aiohttp import web
 from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.call import Call
 from magnetar.core.creating import create_topic, delete_topic
-from magnetar.core.names import PERSISTENT, TopicName
+from magnetar.core.names import TopicName
+from magnetar.core.systemtopics import is_transaction_topic
 from magnetar.core.topic import Topic
 from magnetar.core.topic_ops import terminate as end_topic
 from magnetar.core.topic_ops import unload as disconnect_all
@@ -35,9 +36,9 @@ def check_new(call: Call, name: TopicName) -> None:
     """Refuse the name of a topic to be made when it is taken or cannot be one."""
     if name.local != name.local.strip():
         raise Refusal(412, "Topic name is not valid: it begins or ends with white space")
-    if name.domain != PERSISTENT:
-        raise Refusal(405, f"{name}: this broker serves persistent:// topics only")
-    if str(name) in call.core.catalog.topics or call.core.catalog.partitions(name):
+    if is_transaction_topic(str(name)):
+        raise Refusal(400, "Cannot create topic in system topic format!")
+    if str(name) in call.core.topics or call.core.catalog.partitions(name):
         raise Refusal(409, "This topic already exists")
 
 
@@ -55,16 +56,13 @@ def refuse_busy(topic: Topic) -> None:
 
 async def topic_list(call: Call) -> web.Response:
     """All topics of the namespace; of partitioned ones every partition."""
-    return json_answer(sorted(n for n in call.core.catalog.topic_names(call.namespace()) if _persistent(n)))
+    catalog, system = call.core.catalog, call.flag("includeSystemTopic")
+    return json_answer(sorted(catalog.topic_names(call.namespace(), call.domain(), system)))
 
 
 async def partitioned_list(call: Call) -> web.Response:
-    known = call.core.catalog.by_namespace.get(call.namespace(), {})
-    return json_answer(sorted(name for name, partitions in known.items() if partitions and _persistent(name)))
-
-
-def _persistent(name: str) -> bool:
-    return name.startswith(f"{PERSISTENT}://")
+    catalog, system = call.core.catalog, call.flag("includeSystemTopic")
+    return json_answer(sorted(catalog.partitioned_names(call.namespace(), call.domain(), system)))
 
 
 async def create(call: Call) -> web.Response:

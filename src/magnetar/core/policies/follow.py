@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS
 from magnetar.core.dedup import STATE_KEY, Dedup
 from magnetar.core.names import TopicName
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.ports.log import Drop
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def row_changed(broker: Broker, path: str) -> None:
 def _follow(topic: Topic) -> None:
     """The topic's policies may be others now; who was let in by the former ones stays."""
     topic.policies = policies = topic.broker.policies.of(topic.name)
-    if policies.deduplication and topic.dedup is None:
+    if isinstance(topic, NonPersistentTopic):
+        pass  # there is nothing in which a message could come twice
+    elif policies.deduplication and topic.dedup is None:
         topic.dedup = Dedup(topic.broker.options.dedup_producers_max)
     elif not policies.deduplication and topic.dedup is not None:
         # What was known must not call later messages duplicates, should deduplication come back.

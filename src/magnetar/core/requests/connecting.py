@@ -35,6 +35,8 @@ def connect(broker: Broker, session: Session, message: pb.CommandConnect) -> Non
         max_message_size=broker.options.max_message_bytes,
     )
     answer.feature_flags.supports_get_partitioned_metadata_without_auto_creation = True
+    answer.feature_flags.supports_topic_watchers = broker.options.topic_watchers
+    answer.feature_flags.supports_topic_watcher_reconcile = broker.options.topic_watchers
     session.reply(answer)
 
 

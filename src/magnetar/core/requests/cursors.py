@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.entryinfo import last_batch_index
 from magnetar.core.ledgers import EARLIEST
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.subscription import Subscription
 from magnetar.core.timesearch import search_time
 from magnetar.core.topic import Topic
@@ -34,6 +35,9 @@ def seek(broker: Broker, session: Session, message: pb.CommandSeek) -> None:
         raise ConsumerBusy(f"subscription {sub.name} is being moved already")
     request = message.request_id
     topic = sub.topic
+    if isinstance(topic, NonPersistentTopic):
+        session.success(request)
+        return
 
     def done(error: Exception | None) -> None:
         if error is None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from magnetar.core.creating import auto_partitions, create_partitioned, may_create, with_topic
-from magnetar.core.names import TopicName
+from magnetar.core.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.core.topic import Topic
+from magnetar.core.topiclist.pattern import FILTERED_NAME_LENGTH_MAX, compiled, matches
 from magnetar.errors import MagnetarError, NotAllowed, TopicNotFound
 from magnetar.wire.commands import pb
 from magnetar.wire.hashing import topics_hash
@@ -23,11 +23,6 @@ __all__ = [
     "partitions_of",
     "topics_of_namespace",
 ]
-
-PATTERN_LENGTH_MAX = 50
-PATTERN_REPEATS_MAX = 2
-FILTERED_NAME_LENGTH_MAX = 512
-_REPEATED_GROUP = re.compile(r"\)[*+?{]|\\[1-9]|\(\?P=")
 
 
 def _code(error: Exception) -> pb.ServerError:
@@ -128,16 +123,13 @@ def topics_of_namespace(broker: Broker, session: Session, message: pb.CommandGet
     modes = pb.CommandGetTopicsOfNamespace.Mode
     if message.namespace not in broker.catalog.namespaces:
         raise TopicNotFound(f"Namespace {message.namespace} does not exist")
-    names = [] if message.mode == modes.NON_PERSISTENT else broker.catalog.topic_names(message.namespace)
-    pattern = message.topics_pattern
-    filtered = bool(pattern) and _is_cheap(pattern) and all(len(name) <= FILTERED_NAME_LENGTH_MAX for name in names)
-    if filtered:
-        try:
-            wanted = re.compile(pattern)
-        except re.error:
-            filtered = False
-        else:
-            names = [name for name in names if _matches(wanted, name)]
+    domain = {modes.PERSISTENT: PERSISTENT, modes.NON_PERSISTENT: NON_PERSISTENT}.get(message.mode, "")
+    names = broker.catalog.topic_names(message.namespace, domain, False)
+    options = broker.options
+    wanted = compiled(message.topics_pattern, options.pattern_length_max) if options.pattern_evaluation else None
+    filtered = wanted is not None and all(len(name) <= FILTERED_NAME_LENGTH_MAX for name in names)
+    if wanted is not None and filtered:
+        names = [name for name in names if matches(wanted, name)]
     digest = topics_hash(names)
     changed = message.topics_hash != digest
     session.reply(
@@ -149,22 +141,3 @@ def topics_of_namespace(broker: Broker, session: Session, message: pb.CommandGet
             changed=changed,
         )
     )
-
-
-def _is_cheap(pattern: str) -> bool:
-    """Whether matching takes a bounded time: a pattern with nested repeats can take for ever, and the broker stands
-    still meanwhile. The client filters for itself what was not filtered here."""
-    repeats = sum(pattern.count(sign) for sign in "*+?{")
-    return (
-        len(pattern) <= PATTERN_LENGTH_MAX
-        and repeats <= PATTERN_REPEATS_MAX
-        and _REPEATED_GROUP.search(pattern) is None
-    )
-
-
-def _matches(wanted: re.Pattern[str], name: str) -> bool:
-    """Patterns are written with or without a domain, and never see partition suffixes."""
-    topic = TopicName(name)
-    plain = f"{topic.namespace}/{topic.parent}"
-    pattern_has_domain = "://" in wanted.pattern
-    return wanted.fullmatch(f"{topic.domain}://{plain}" if pattern_has_domain else plain) is not None

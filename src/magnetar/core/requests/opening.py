@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.errors import NotAllowed
 from magnetar.ports.log import Put
@@ -25,6 +26,8 @@ def create_cursor(topic: Topic, name: str, offset: int) -> Subscription:
         raise NotAllowed(f"'{name}' is a name that the broker keeps for itself; choose another subscription name")
     if len(cursor_key(name)) > NAME_BYTES_MAX:
         raise NotAllowed(f"the name of a subscription may have {NAME_BYTES_MAX} bytes at most")
+    if isinstance(topic, NonPersistentTopic):
+        return topic.subscription(name, True)
     most = topic.policies.max_subscriptions
     if most and sum(sub.durable for sub in topic.subscriptions.values()) >= most:
         raise NotAllowed(f"{topic.name} has its {most} subscriptions (maxSubscriptionsPerTopic)")

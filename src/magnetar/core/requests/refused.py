@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magnetar.errors import NotAllowed
 from magnetar.wire.commands import pb
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ __all__ = [
     "end_transaction",
     "new_transaction",
     "transaction_coordinator",
-    "unwatch_topics",
-    "watch_topics",
 ]
 
 _TEXT = "transactions are not supported by this broker"
@@ -58,11 +55,3 @@ def transaction_coordinator(broker: Broker, session: Session, message: pb.Comman
             request_id=message.request_id, error=pb.ServerError.NotAllowedError, message=_TEXT
         )
     )
-
-
-def watch_topics(broker: Broker, session: Session, message: pb.CommandWatchTopicList) -> None:
-    raise NotAllowed("topic list watchers are not offered; ask for the topics of the namespace instead")
-
-
-def unwatch_topics(broker: Broker, session: Session, message: pb.CommandWatchTopicListClose) -> None:
-    session.success(message.request_id)

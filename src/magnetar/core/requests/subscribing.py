@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
+from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.requests.opening import create_cursor, delete_cursor
 from magnetar.core.schemas.clients import is_auto_consume, with_topic_to_read
 from magnetar.core.subscription import Subscription
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["close_consumer", "start_offset", "subscribe", "unsubscribe"]
 
 _EXCLUSIVE, _KEY_SHARED = 0, 3
-_EARLIEST_POSITION = 1
-_STICKY = 1
+_EARLIEST_POSITION, _STICKY = 1, 1
 
 
 def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) -> None:
@@ -63,10 +63,9 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
 
 def _check(broker: Broker, message: pb.CommandSubscribe) -> None:
     """What can be refused before the topic is looked at."""
-    kind = KINDS[message.subType]
     if not message.subscription.strip():
         raise NotAllowed("a subscription needs a name")
-    if message.read_compacted and kind not in ("Exclusive", "Failover"):
+    if message.read_compacted and KINDS[message.subType] not in ("Exclusive", "Failover"):
         raise NotAllowed("readCompacted goes with Exclusive and Failover subscriptions only")
     most = broker.options.subscription_metadata_bytes
     for pairs in (message.metadata, message.subscription_properties):
@@ -138,6 +137,8 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
     """The subscription, made when it is not there."""
     if topic.deleted:
         raise ServiceNotReady(f"{topic.name} is being deleted; try again")
+    if isinstance(topic, NonPersistentTopic):
+        return topic.subscription(message.subscription, message.durable)
     sub = topic.subscriptions.get(message.subscription)
     if sub is not None:
         if sub.fenced or sub.deleted:
@@ -210,8 +211,7 @@ def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: S
     consumer.priority, consumer.connected_ms = message.priority_level, broker.now_ms
     consumer.auto_consume = is_auto_consume(message)
     consumer.metadata = {pair.key: pair.value for pair in message.metadata}
-    if message.HasField("consumer_epoch"):
-        consumer.epoch = message.consumer_epoch
+    consumer.epoch = message.consumer_epoch if message.HasField("consumer_epoch") else -1
     if sub.sticky:
         consumer.key_ranges = [(part.start, part.end) for part in message.keySharedMeta.hashRanges]
         if not consumer.key_ranges:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from magnetar.core.requests import connecting, cursors, lookups, producing, refused, schemas, subscribing
+from magnetar.core.requests import connecting, cursors, lookups, producing, refused, schemas, subscribing, watching
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, decode_body
 from magnetar.wire.errors import WireError
@@ -37,8 +37,8 @@ _TABLE: dict[int, Callable[[Broker, Session, Any], None]] = {
     54: refused.add_subscription,
     56: refused.end_transaction,
     62: refused.transaction_coordinator,
-    64: refused.watch_topics,
-    67: refused.unwatch_topics,
+    64: watching.watch_topics,
+    67: watching.unwatch_topics,
 }
 
 

@@ -18,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.apache.pulsar.client.api.BatcherBuilder;
 import org.apache.pulsar.client.api.Consumer;
 import org.apache.pulsar.client.api.ConsumerBuilder;
@@ -34,6 +35,7 @@ import org.apache.pulsar.client.api.Reader;
 import org.apache.pulsar.client.api.Schema;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.SubscriptionType;
+import org.apache.pulsar.client.impl.PatternMultiTopicsConsumerImpl;
 
 /** A dozen things the official Java client does, each against a fresh topic; one line for each, exit code 1 if one fails. */
 public final class Interop {
@@ -91,6 +93,8 @@ public final class Interop {
         checks.put("key-value schemas", schemas::pairs);
         checks.put("schemas of single values", schemas::values);
         checks.put("bytes that are checked against the topic's schema", schemas::checkedBytes);
+        checks.put("a pattern hears of topics that come and go", this::pattern);
+        checks.put("non-persistent, all four types", this::nonPersistent);
         int failed = 0;
         for (Map.Entry<String, Check> check : checks.entrySet()) {
             String topic = "persistent://public/default/java-" + UUID.randomUUID();
@@ -438,6 +442,82 @@ public final class Interop {
         }
     }
 
+    /** The client polls every ten minutes here, so what it knows sooner it was told by a watcher. */
+    private void pattern(String topic) throws Exception {
+        String stem = topic.substring(0, topic.lastIndexOf('/') + 1) + "j" + UUID.randomUUID().toString().substring(0, 8);
+        producer(stem + "-0", false).create().close();
+        try (Consumer<String> consumer = client.newConsumer(Schema.STRING).topicsPattern(Pattern.compile(stem + "-.*"))
+                .patternAutoDiscoveryPeriod(10, TimeUnit.MINUTES).subscriptionName("s")
+                .subscriptionType(SubscriptionType.Shared)
+                .subscriptionInitialPosition(SubscriptionInitialPosition.Earliest).subscribe()) {
+            for (int number = 0; number < 5; number++) {
+                try (Producer<String> producer = producer(stem + "-" + number, false).create()) {
+                    producer.send("m-" + number);
+                }
+                Message<String> message = receive(consumer);
+                same("m-" + number, message.getValue());
+                consumer.acknowledge(message);
+            }
+            put(path(stem + "-parts") + "/partitions", "3");
+            try (Producer<String> producer = producer(stem + "-parts", false).create()) {
+                Set<String> sent = new TreeSet<>();
+                Set<String> found = new TreeSet<>();
+                for (int number = 0; number < 9; number++) {
+                    producer.send("p-" + number);
+                    sent.add("p-" + number);
+                }
+                for (int number = 0; number < 9; number++) {
+                    found.add(receive(consumer).getValue());
+                }
+                same(sent, found);
+            }
+            known(consumer, 8);
+            for (int number = 0; number < 4; number++) {
+                request("DELETE", path(stem + "-" + number) + "?force=true", "");
+            }
+            known(consumer, 4);
+            try (Producer<String> producer = producer(stem + "-0", false).create()) {
+                producer.send("again");
+            }
+            same("again", receive(consumer).getValue());
+        }
+    }
+
+    /** Waits until the pattern's consumer has so many consumers of topics and partitions. */
+    private static void known(Consumer<String> consumer, int count) throws Exception {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(SECONDS);
+        int found;
+        while ((found = ((PatternMultiTopicsConsumerImpl<String>) consumer).getConsumers().size()) != count) {
+            if (System.nanoTime() > deadline) {
+                throw new AssertionError("the pattern has " + found + " consumers instead of " + count);
+            }
+            Thread.sleep(20);
+        }
+    }
+
+    private static String path(String topic) {
+        return topic.replace("://", "/");
+    }
+
+    private void nonPersistent(String topic) throws Exception {
+        String passing = "non-" + topic;
+        try (Producer<String> producer = producer(passing, false).create()) {
+            for (SubscriptionType type : SubscriptionType.values()) {
+                try (Consumer<String> consumer = consumer(passing, "s-" + type, type).subscribe()) {
+                    for (int number = 0; number < 20; number++) {
+                        producer.newMessage().key("k" + number % 4).value("m-" + number).send();
+                    }
+                    for (int number = 0; number < 20; number++) {
+                        Message<String> message = receive(consumer);
+                        same("m-" + number, message.getValue());
+                        consumer.acknowledge(message);
+                    }
+                    nothing(consumer);
+                }
+            }
+        }
+    }
+
     private ConsumerBuilder<String> consumer(String topic, String subscription, SubscriptionType type) {
         return client.newConsumer(Schema.STRING).topic(topic).subscriptionName(subscription).subscriptionType(type)
                 .subscriptionInitialPosition(SubscriptionInitialPosition.Earliest);
@@ -485,8 +565,13 @@ public final class Interop {
     }
 
     private void put(String path, String body) throws Exception {
+        request("PUT", path, body);
+    }
+
+    private void request(String method, String path, String body) throws Exception {
         HttpRequest request = HttpRequest.newBuilder(URI.create(adminUrl + "/admin/v2/" + path))
-                .header("Content-Type", "application/json").PUT(HttpRequest.BodyPublishers.ofString(body)).build();
+                .header("Content-Type", "application/json")
+                .method(method, HttpRequest.BodyPublishers.ofString(body)).build();
         int status = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).statusCode();
         same(true, status == 204 || status == 200);
     }
