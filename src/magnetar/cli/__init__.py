@@ -25,6 +25,7 @@ _COMMANDS = {
     "tenants": ("magnetar.cli.admin.tenants", "Tenants: list, create, change, delete."),
     "schemas": ("magnetar.cli.admin.schemas", "Schemas of topics: get, upload, delete, try."),
     "brokers": ("magnetar.cli.admin.brokers", "Whether the broker serves, and its settings."),
+    "top": ("magnetar.cli.top", "Live rates, backlogs and slow consumers."),
     "explain": ("magnetar.cli.explain", "Say why a subscription or a key does not move."),
     "disconnect": ("magnetar.cli.disconnect", "Disconnect a consumer, so that others get what it holds."),
     "log": ("magnetar.cli.log", "Look into the log of a broker that is not running."),

@@ -6,11 +6,12 @@ says what went wrong: 1 the broker refused, 3 nobody answered.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import click
@@ -50,6 +51,7 @@ ADMIN_URL_OPTION = click.option(
 
 Answer = dict[str, Any]
 Query = Mapping[str, object]
+T = TypeVar("T")
 
 
 class Reply(NamedTuple):
@@ -116,7 +118,22 @@ class Admin:
             raise self._refusal(method, path, reply)
         return reply
 
+    def lines(self, path: str, take: Callable[[Iterable[bytes]], T]) -> T:
+        """What ``take`` makes of the lines of a page, which is never in memory as a whole."""
+        url = self.url.rstrip("/") + path
+        with self._answer("GET", url, None, "") as response:
+            if response.status >= 300:
+                raise self._refusal("GET", path, Reply(response.status, response.headers, response.read()))
+            return take(response)
+
     def _send(self, method: str, address: str, data: bytes | None, content_type: str) -> Reply:
+        with self._answer(method, address, data, content_type) as response:
+            return Reply(response.status, response.headers, response.read())
+
+    @contextlib.contextmanager
+    def _answer(
+        self, method: str, address: str, data: bytes | None, content_type: str
+    ) -> Iterator[http.client.HTTPResponse]:
         headers = {"Accept": "*/*"}
         if data is not None:
             headers["Content-Type"] = content_type
@@ -127,8 +144,7 @@ class Admin:
         target = url.path + (f"?{url.query}" if url.query else "")
         try:
             connection.request(method, target, body=data, headers=headers)
-            response = connection.getresponse()
-            return Reply(response.status, response.headers, response.read())
+            yield connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             what = f"no answer from {url.scheme}://{url.netloc}: {str(error) or type(error).__name__}"
             click.echo(f"magnetar: {what}; is the broker running, and is this its HTTP address?", err=True)

@@ -199,7 +199,7 @@ def test_settings_of_the_running_broker(running: Running, tmp_path: Path) -> Non
 
 
 def test_nobody_at_the_address_is_exit_code_3() -> None:
-    for words in (["topics", "list", "public/default"], ["explain", "t", "s"]):
+    for words in (["topics", "list", "public/default"], ["explain", "t", "s"], ["top", "--once"]):
         done = run(*words, "--admin-url", "http://127.0.0.1:1")
         assert (done.returncode, done.stdout) == (3, b"")
         assert done.stderr.startswith(b"magnetar: no answer from http://127.0.0.1:1: ")

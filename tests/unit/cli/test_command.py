@@ -19,7 +19,9 @@ from magnetar.cli.standalone import _is_loopback
 
 SOURCE = Path(__file__).parents[3] / "src"
 DAILY = ("topics", "subscriptions", "namespaces", "tenants", "schemas", "brokers")
-COMMANDS = (*("standalone", "produce", "consume", *DAILY, "explain", "disconnect", "log", "completion", "version"),)
+COMMANDS = (
+    *("standalone", "produce", "consume", *DAILY, "top", "explain", "disconnect", "log", "completion", "version"),
+)
 
 
 def python(code: str, **env: str) -> str:
@@ -59,7 +61,7 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     assert "No such command 'stanadlone'" in result.stderr
 
 
-@pytest.mark.parametrize("words", [[], *([name] for name in ("standalone", "produce", "log", *DAILY))])
+@pytest.mark.parametrize("words", [[], *([name] for name in ("standalone", "produce", "log", "top", *DAILY))])
 def test_help_imports_nothing_of_the_broker_nor_the_client(words: list[str]) -> None:
     code = f"""
 import sys
