@@ -35,6 +35,7 @@ MODULES = (
     "src/magnetar/core/entryinfo.py",
     "src/magnetar/core/failover.py",
     "src/magnetar/core/ledgers.py",
+    "src/magnetar/core/measure.py",
     "src/magnetar/core/options.py",
     "src/magnetar/core/producer.py",
     "src/magnetar/core/replay.py",
