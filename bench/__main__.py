@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import footprint, keyshared, rates
+from bench import footprint, keyshared, rates, scrape
 from bench.arena import Arena, Row, say
 from bench.brokers import OURS, Broker, rival_command
 from bench.disk import in_memory, small_sync_ms
@@ -38,6 +38,7 @@ ROWS: dict[str, Measure] = {
     "start": footprint.start_and_idle,
     "backlog": footprint.backlog,
     "topics": footprint.many_topics,
+    "metrics": scrape.longest_stall,
 }
 
 

@@ -158,9 +158,17 @@ class Admin:
         if not reason:
             words = http.client.responses.get(reply.status, "")
             reason = f"{self.url} answers {method} {path} with {reply.status} {words}".rstrip()
-        next_step = hint(reply.status, path, str(reason), isinstance(answer, dict))
+        reason = _sentence(str(reason))
+        next_step = hint(reply.status, path, reason, isinstance(answer, dict))
         click.echo(f"magnetar: {reason} (status {reply.status}){next_step and '; ' + next_step}", err=True)
         return SystemExit(REFUSED)
+
+
+def _sentence(reason: str) -> str:
+    """What a broker says, on one line. Pulsar's unexpected errors bring a stack trace, of which the message counts."""
+    _, found, message = reason.partition("Message:")
+    text = message.partition("Stacktrace:")[0] if found and "Stacktrace:" in message else reason
+    return " ".join(text.split())
 
 
 def _text(value: object) -> str:

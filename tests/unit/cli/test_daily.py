@@ -17,7 +17,7 @@ from magnetar.cli.admin.messages import unpack
 from magnetar.cli.admin.output import columns, cut, outline
 from magnetar.cli.admin.policytable import NAMESPACE_POLICIES, TOPIC_POLICIES, Policy
 from magnetar.cli.admin.units import BYTES, MEGABYTES, MILLISECONDS, MINUTES, SECONDS
-from magnetar.cli.adminclient import Reply
+from magnetar.cli.adminclient import Reply, _sentence
 from magnetar.cli.hints import hint
 from magnetar.core.policies.table import POLICIES
 from magnetar.wire.proto import pulsar_pb2 as pb
@@ -163,10 +163,16 @@ def test_a_batch_is_unpacked() -> None:
         one.properties.add(key="n", value=str(number))
         raw = one.SerializeToString()
         body += len(raw).to_bytes(4, "big") + raw + b"m%d" % number
-    found = unpack(reply(body, Message_ID="3:7", num_batch_message="3", batch_size="80"))
+    found = unpack(reply(body, Message_ID="3:7", num_batch_message="3", batch_size="80", Is_Encrypted="false"))
     assert [(one.id, one.key, one.properties, one.content) for one in found] == [
         (f"3:7:{n}", f"k{n}", {"n": str(n)}, b"m%d" % n) for n in range(3)
     ]
+
+
+def test_a_stack_trace_is_no_reason() -> None:
+    text = "\n --- An unexpected error occurred in the server ---\n\nMessage: Cursor not found\n\nStacktrace:\n\na.b"
+    assert _sentence(text) == "Cursor not found"
+    assert _sentence("two\nlines") == "two lines"
 
 
 class Elsewhere(http.server.BaseHTTPRequestHandler):

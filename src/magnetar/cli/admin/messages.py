@@ -72,7 +72,7 @@ def unpack(reply: Reply) -> list[Message]:
     }
     at = facts.get("message-id", "")
     count = next((int(facts[name]) for name in _BATCH if name in facts), 0)
-    if count and not facts.get("is-encrypted"):
+    if count and facts.get("is-encrypted", "").lower() != "true":
         return _batch(at, facts, count, reply.data)
     properties: dict[str, str] = {}
     for name in _MAPS:
