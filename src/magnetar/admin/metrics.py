@@ -70,15 +70,19 @@ def _fill(frame: _Frame, topics: list[Topic]) -> Iterator[None]:
             for producer in topic.producers.values():
                 of = f'{labels},producer_name="{_escape(producer.name)}",producer_id="{producer.id}"'
                 frame.producers.append((of, producer))
-        made += 1 + len(topic.subscriptions)
-        for sub in topic.subscriptions.values():
+        made += 1
+        # A copy, because the loop may run in between.
+        for sub in list(topic.subscriptions.values()):
             sub_labels = f'{labels},subscription="{_escape(sub.name)}"'
             frame.subs.append((sub_labels, sub))
             if frame.levels.consumers:
-                made += len(sub.consumers)
                 for consumer in sub.consumers:
                     of = f'{sub_labels},consumer_name="{_escape(consumer.name)}",consumer_id="{consumer.id}"'
                     frame.consumers.append((of, consumer))
+            made += 1 + len(sub.consumers)
+            if made >= SLICE_LINES:
+                made = 0
+                yield
         if made >= SLICE_LINES:
             made = 0
             yield

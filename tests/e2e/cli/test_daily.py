@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    return f"persistent://public/default/{request.node.name}"
+    return f"persistent://public/default/{re.sub(r'[^a-z0-9]+', '-', request.node.name)}"
 
 
 def daily(running: Running, *words: str) -> subprocess.CompletedProcess[bytes]:
@@ -182,6 +183,51 @@ def test_policies_take_units_and_are_seen_from_below(running: Running, topic: st
         assert value(running, "topics", "get-retention", topic) is None
     finally:
         lines(running, "namespaces", "remove-retention", "public/default")
+
+
+VALUES = {
+    "namespaces set-backlog-quota": ("-l 1G -p producer_exception", "backlogQuotaMap"),
+    "namespaces set-publish-rate": (
+        "-m 100 -b 1M",
+        {"publishThrottlingRateInMsg": 100, "publishThrottlingRateInByte": 1 << 20},
+    ),
+    "topics set-message-ttl": ("-t 1h", 3_600),
+    "topics set-inactive-topic-policies": (
+        "-e -t 1h -m delete_when_no_subscriptions",
+        {
+            "deleteWhileInactive": True,
+            "maxInactiveDurationSeconds": 3_600,
+            "inactiveTopicDeleteMode": "delete_when_no_subscriptions",
+        },
+    ),
+    "topics set-subscription-types-enabled": ("-t shared,key_shared", ["Shared", "Key_Shared"]),
+    "namespaces set-compaction-threshold": ("-t 10M", 10 << 20),
+    "topics set-deduplication": ("--enable", True),
+    "namespaces set-deduplication": ("-d", False),
+    "topics set-schema-compatibility-strategy": ("-c full", "FULL"),
+    "namespaces set-auto-topic-creation": (
+        "-e -t partitioned -n 2",
+        {"allowAutoTopicCreation": True, "topicType": "partitioned", "defaultNumPartitions": 2},
+    ),
+}
+"""Options of a verb, and what the broker keeps of them."""
+
+
+@pytest.mark.parametrize("verb", VALUES)
+def test_what_a_policy_is_set_to(running: Running, topic: str, verb: str) -> None:
+    group, name = verb.split()
+    options, kept = VALUES[verb]
+    of = "public/default" if group == "namespaces" else topic
+    if group == "topics":
+        lines(running, "topics", "create", topic)
+    lines(running, group, name, of, *options.split())
+    noun = name.removeprefix("set-")
+    if noun == "backlog-quota":
+        quota = value(running, group, "get-backlog-quotas", of)["destination_storage"]
+        assert (quota["limitSize"], quota["policy"]) == (1 << 30, "producer_exception")
+    else:
+        assert value(running, group, f"get-{noun}", of) == kept
+    lines(running, group, f"remove-{noun}", of)
 
 
 def test_settings_of_the_running_broker(running: Running, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import pulsar
 import pytest
 
 from tests.e2e.cli.support import SECONDS, Running, broker, environment, run
@@ -47,6 +48,22 @@ def test_json_is_for_programs(running: Running) -> None:
     assert (row["topic"], row["subscription"]) == ("persistent://public/default/orders", "s")
     assert row["backlog"] == found["totals"]["backlog"] > 0
     assert row["state"] == "no consumer"
+
+
+def test_a_consumer_that_holds_much_is_named(running: Running) -> None:
+    client = pulsar.Client(running.url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+    try:
+        consumer = client.subscribe("bills", "s", pulsar.ConsumerType.Shared, consumer_name="holder")
+        consumer.receive(20_000)
+        done = run("top", "bills", "--once", "-i", "0", "--json", "--admin-url", running.admin_url)
+        (slow,) = json.loads(done.stdout)["slowConsumers"]
+        assert (slow["consumer"], slow["subscription"], slow["blocked"]) == ("holder", "s", False)
+        assert slow["unacked"] > 0
+        text = run("top", "bills", "--once", "-i", "0", "--admin-url", running.admin_url).stdout.decode()
+        assert "\nCONSUMER  UNACKED" in text
+        assert "persistent://public/default/bills s" in text
+    finally:
+        client.close()
 
 
 def test_on_a_terminal_it_is_refreshed_until_q(running: Running) -> None:
