@@ -230,6 +230,24 @@ def test_what_a_policy_is_set_to(running: Running, topic: str, verb: str) -> Non
     lines(running, group, f"remove-{noun}", of)
 
 
+def test_schemas_from_begin_to_end(running: Running, topic: str, tmp_path: Path) -> None:
+    lines(running, "topics", "create", topic)
+    assert "'magnetar schemas upload'" in refused(running, "schemas", "get", topic)
+    definition = {"type": "record", "name": "Order", "fields": [{"name": "apples", "type": "int"}]}
+    file = tmp_path / "schema.json"
+    file.write_text(json.dumps({"type": "AVRO", "schema": definition, "properties": {"of": "tests"}}))
+    assert value(running, "schemas", "upload", topic, "-f", str(file))["version"] == {"version": 0}
+    found = value(running, "schemas", "get", topic)
+    assert (found["type"], json.loads(found["data"]), found["properties"]) == ("AVRO", definition, {"of": "tests"})
+    assert value(running, "schemas", "get", topic, "-v", "0") == found
+    assert len(value(running, "schemas", "get", topic, "-a")["getSchemaResponses"]) == 1
+    assert value(running, "schemas", "compatibility", topic, "-f", str(file))["compatibility"] is True
+    lines(running, "schemas", "delete", topic)
+    file.write_text("{}")
+    done = daily(running, "schemas", "upload", topic, "-f", str(file))
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
 def test_settings_of_the_running_broker(running: Running, tmp_path: Path) -> None:
     name = "maxTopicsPerNamespace"
     assert name in lines(running, "brokers", "list-dynamic-config")
