@@ -35,9 +35,13 @@ MODULES = (
     "src/magnetar/core/entryinfo.py",
     "src/magnetar/core/failover.py",
     "src/magnetar/core/ledgers.py",
+<<<<<<< HEAD
     "src/magnetar/core/nonpersistent/dispatch.py",
     "src/magnetar/core/nonpersistent/subscription.py",
     "src/magnetar/core/nonpersistent/topic.py",
+=======
+    "src/magnetar/core/measure.py",
+>>>>>>> h/daily
     "src/magnetar/core/options.py",
     "src/magnetar/core/producer.py",
     "src/magnetar/core/replay.py",

@@ -12,7 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+<<<<<<< HEAD
 from bench import footprint, keyshared, rates, watching
+=======
+from bench import footprint, keyshared, rates, scrape
+>>>>>>> h/daily
+from bench import footprint, keyshared, rates, scrape, watching
 from bench.arena import Arena, Row, say
 from bench.brokers import OURS, Broker, rival_command
 from bench.disk import in_memory, small_sync_ms
@@ -38,7 +43,11 @@ ROWS: dict[str, Measure] = {
     "start": footprint.start_and_idle,
     "backlog": footprint.backlog,
     "topics": footprint.many_topics,
+<<<<<<< HEAD
     "watch": watching.watched_topics,
+=======
+    "metrics": scrape.longest_stall,
+>>>>>>> h/daily
 }
 
 

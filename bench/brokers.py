@@ -35,6 +35,7 @@ class Broker:
     name: str
     command: str = ""
     address: str = ""
+    http: str = ""
     folder: Path = field(default_factory=Path)
     process: subprocess.Popen[bytes] | None = None
 
@@ -46,7 +47,7 @@ class Broker:
         data = self.folder / self.name / "data"
         data.mkdir(parents=True, exist_ok=True)
         port, http = free_port(), free_port()
-        self.address = f"127.0.0.1:{port}"
+        self.address, self.http = f"127.0.0.1:{port}", f"127.0.0.1:{http}"
         command = [part.format(data=data, port=port, http=http) for part in shlex.split(self.command)]
         started = time.monotonic()
         with (data.parent / "log").open("ab") as log:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
@@ -12,6 +12,7 @@ from aiohttp import web
 from magnetar.admin.answers import Refusal
 from magnetar.admin.bridge import Bridge
 from magnetar.admin.rates import Sampler
+from magnetar.admin.scrapes import Scrapes
 from magnetar.core.broker import Broker
 from magnetar.core.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.core.subscription import Subscription
@@ -33,6 +34,7 @@ class Admin:
     rates: Sampler
     settings: Settings
     dynamic: Dynamic
+    scrapes: Scrapes = field(default_factory=Scrapes)
 
 
 class Call:
@@ -45,6 +47,7 @@ class Call:
         self.rates: Sampler = admin.rates
         self.settings: Settings = admin.settings
         self.dynamic: Dynamic = admin.dynamic
+        self.scrapes: Scrapes = admin.scrapes
 
     def part(self, name: str) -> str:
         """A variable part of the path, decoded. Bytes that are no text name nothing."""

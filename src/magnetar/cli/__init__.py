@@ -1,7 +1,8 @@
 """The ``magnetar`` command. Each subcommand lives in a module of its own, imported only when it is used.
 
 What all of them hold to: data goes to stdout and talk to stderr; the exit code is 0 when what was asked for is done,
-1 when it could not be done, 2 when the command line or the settings are wrong, 130 after Ctrl-C in the middle.
+1 when it could not be done, 2 when the command line or the settings are wrong, 3 when nobody answered at the
+--admin-url, 130 after Ctrl-C in the middle.
 """
 
 from __future__ import annotations
@@ -18,10 +19,18 @@ _COMMANDS = {
     "standalone": ("magnetar.cli.standalone", "Run the broker in this terminal."),
     "produce": ("magnetar.cli.produce", "Send messages to a topic."),
     "consume": ("magnetar.cli.consume", "Print the messages of a topic."),
+    "topics": ("magnetar.cli.admin.topics", "Topics and their policies: list, create, look into, change."),
+    "subscriptions": ("magnetar.cli.admin.subscriptions", "Subscriptions: list, create, move their cursors."),
+    "namespaces": ("magnetar.cli.admin.namespaces", "Namespaces and their policies."),
+    "tenants": ("magnetar.cli.admin.tenants", "Tenants: list, create, change, delete."),
+    "schemas": ("magnetar.cli.admin.schemas", "Schemas of topics: get, upload, delete, try."),
+    "brokers": ("magnetar.cli.admin.brokers", "Whether the broker serves, and its settings."),
+    "top": ("magnetar.cli.top", "Live rates, backlogs and slow consumers."),
     "explain": ("magnetar.cli.explain", "Say why a subscription or a key does not move."),
     "disconnect": ("magnetar.cli.disconnect", "Disconnect a consumer, so that others get what it holds."),
     "log": ("magnetar.cli.log", "Look into the log of a broker that is not running."),
     "simulate": ("magnetar.cli.simulate", "Run the core in simulated worlds and check what must hold."),
+    "completion": ("magnetar.cli.completion", "Print what a shell needs to complete this command."),
     "version": ("magnetar.cli.version", "Print the version."),
 }
 

@@ -27,6 +27,7 @@ from magnetar.core.access import grant_exclusive
 from magnetar.core.catalog import Catalog, MetaWrite, Row
 from magnetar.core.commit import Commit, Run
 from magnetar.core.liveness import KeepAlive
+from magnetar.core.measure import Meter
 from magnetar.core.names import TopicName
 from magnetar.core.options import Options
 from magnetar.core.policies.effective import PolicyBook
@@ -63,6 +64,7 @@ class Broker:
     def __init__(self, options: Options, now_ms: int) -> None:
         self.options: Options = options
         self.now_ms: int = now_ms
+        self.meter: Meter = Meter(now_ms)
         self.catalog: Catalog = Catalog()
         self.topics: dict[str, Topic] = {}
         self.timers: Timers = Timers()
@@ -230,6 +232,7 @@ class Broker:
             self.counter_dirty = False
             commit.records.append(Put(BROKER_STREAM, _COUNTER_KEY, _COUNTER.pack(self.counter)))
         self.commit = Commit()
+        commit.began_us = self.meter.now_us
         self.in_flight = commit
         return commit
 
@@ -240,6 +243,7 @@ class Broker:
         self.in_flight = None
         self.hold_ms = _HOLD_FIRST_MS
         self.log_error = ""
+        self.meter.wrote(commit)
         last: Topic | None = None
         for run in commit.runs:
             topic = run.topic

@@ -31,6 +31,7 @@ class Run:
         self.size_bytes: int = 0
         self.top: int = -1
         """With deduplication, the highest sequence id of a whole message in the run."""
+        self.began_us: int = topic.broker.meter.now_us
         self.refusal: bytes = b""
         """A run of nothing but the refusal of one SEND, which must not overtake the receipts before it."""
 
@@ -45,6 +46,8 @@ class Commit:
         self.topics: list[Topic] = []
         """Topics whose state stands in ``records``; if the commit is void it is written again."""
         self.after: list[Callable[[Exception | None], None]] = []
+        self.began_us: int = 0
+        """When it was handed to the log."""
 
     def empty(self) -> bool:
         return not self.records and not self.runs and not self.after

@@ -80,6 +80,7 @@ class Source:
         lost = min(max(answer.offset - wanted, 0), self.broker.options.read_batch_entries)
         self.base = wanted
         self.window = [b""] * lost
+        self.subscription.topic.entries_read += len(answer.entries)
         if answer.offset == wanted + lost:
             self.window.extend(b"" if entry is None else entry for entry in answer.entries)
         self.broker.wake(self.subscription)

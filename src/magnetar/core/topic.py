@@ -17,6 +17,7 @@ from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
 from magnetar.core.dedup import Dedup
 from magnetar.core.entryinfo import CHUNK, COUNT
 from magnetar.core.ledgers import Ledgers
+from magnetar.core.measure import Measure, measure
 from magnetar.core.names import TopicName
 from magnetar.core.policies.effective import TopicPolicies
 from magnetar.core.subscription import Subscription, cursor_key
@@ -66,6 +67,8 @@ class Topic:
         self.messages_in: int = 0
         self.bytes_in: int = 0
         self.entries_in: int = 0
+        self.entries_read: int = 0
+        self.measure: Measure | None = None
         self.messages_out_gone: int = 0
         self.bytes_out_gone: int = 0
         """What was sent on subscriptions that are gone, so that totals never fall."""
@@ -220,6 +223,8 @@ class Topic:
         self.bytes_in += run.size_bytes
         self.entries_in += count
         self.last_publish_ms = self.broker.now_ms
+        if self.broker.meter.on:
+            measure(self, run)
         producer = run.producer
         producer.messages_in += messages
         producer.bytes_in += run.size_bytes

@@ -1,4 +1,4 @@
-"""The time that the core is told: milliseconds since 1970, that never go back."""
+"""The time that the core is told: thousandths and millionths of a second since 1970, that never go back."""
 
 from __future__ import annotations
 
@@ -15,3 +15,6 @@ class Clock:
 
     def now_ms(self) -> int:
         return int((self._offset + time.monotonic()) * 1000)
+
+    def now_us(self) -> int:
+        return int((self._offset + time.monotonic()) * 1_000_000)

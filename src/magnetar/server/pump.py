@@ -78,7 +78,7 @@ class Pump:
 
     def now(self) -> None:
         """Tell the core what time it is."""
-        self.core.now_ms = self.clock.now_ms()
+        self.core.now_ms = self.core.meter.tick(self.clock.now_us())
 
     def schedule(self) -> None:
         """Make a turn at the end of this pass of the loop."""

@@ -302,8 +302,8 @@ class Settings:
     # Metrics.
     statsUpdateFrequencyInSecs: int = _some(60, "Time over which rates in the statistics are measured.")
     exposeTopicLevelMetricsInPrometheus: bool = _key(True, "Publish metrics for each topic.")
-    exposeConsumerLevelMetricsInPrometheus: bool = _key(False, "Publish metrics for each consumer.", later=True)
-    exposeProducerLevelMetricsInPrometheus: bool = _key(False, "Publish metrics for each producer.", later=True)
+    exposeConsumerLevelMetricsInPrometheus: bool = _key(False, "Publish metrics for each consumer.")
+    exposeProducerLevelMetricsInPrometheus: bool = _key(False, "Publish metrics for each producer.")
     authenticateMetricsEndpoint: bool = _key(False, "Ask for authentication at /metrics.", refused=True)
 
     # Security.

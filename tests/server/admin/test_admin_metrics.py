@@ -9,7 +9,7 @@ from magnetar.ports.log import LogStats
 from tests.server.admin.conftest import Served, path
 from tests.support.wireclient import SubType, WireClient
 
-SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.e+-]+)\Z')
+SAMPLE = re.compile(r'([a-z_0-9S]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.e+-]+)\Z')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\["\\n])*)"')
 
 Metrics = dict[str, list[tuple[dict[str, str], float]]]
@@ -59,6 +59,7 @@ def test_the_page_says_what_is_so(served: Served, wire: WireClient, topic: str) 
     assert of(metrics, "pulsar_subscription_blocked_on_unacked_messages", **sub) == 0
     assert of(metrics, "pulsar_subscription_in_replay", **sub) == 0
     assert of(metrics, "pulsar_subscription_consumers_count", **sub) == 1
+    assert of(metrics, "pulsar_out_messages_total", **sub) == 5
     assert of(metrics, "pulsar_version_info") == 1
     assert read(served.ask("GET", "/metrics").text).keys() == metrics.keys()
 

@@ -18,7 +18,10 @@ from magnetar.cli.produce import _paced, _pieces
 from magnetar.cli.standalone import _is_loopback
 
 SOURCE = Path(__file__).parents[3] / "src"
-COMMANDS = ("standalone", "produce", "consume", "explain", "disconnect", "log", "version")
+DAILY = ("topics", "subscriptions", "namespaces", "tenants", "schemas", "brokers")
+COMMANDS = (
+    *("standalone", "produce", "consume", *DAILY, "top", "explain", "disconnect", "log", "completion", "version"),
+)
 
 
 def python(code: str, **env: str) -> str:
@@ -58,12 +61,12 @@ def test_an_unknown_command_is_a_usage_error() -> None:
     assert "No such command 'stanadlone'" in result.stderr
 
 
-@pytest.mark.parametrize("words", [["--help"], ["standalone", "--help"], ["produce", "--help"], ["log", "--help"]])
+@pytest.mark.parametrize("words", [[], *([name] for name in ("standalone", "produce", "log", "top", *DAILY))])
 def test_help_imports_nothing_of_the_broker_nor_the_client(words: list[str]) -> None:
     code = f"""
 import sys
 from magnetar.cli import main
-main({words!r}, standalone_mode=False)
+main([*{words!r}, '--help'], standalone_mode=False)
 heavy = "aiohttp", "msgspec", "google.protobuf", "pulsar", "asyncio", "magnetar.server", "magnetar.core", "magnetar.log"
 print([name for name in heavy if name in sys.modules])
 """

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterator
 
 from aiohttp import web
 
 from magnetar.admin.call import Call
+from magnetar.admin.metric_clients import Levels
 from magnetar.admin.metrics import render
 
 __all__ = ["page"]
@@ -16,10 +17,20 @@ _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 async def page(call: Call) -> web.StreamResponse:
     """Written in slices: between two of them the loop does everything else there is to do."""
+    settings = call.settings
+    levels = Levels(
+        settings.exposeTopicLevelMetricsInPrometheus,
+        settings.exposeConsumerLevelMetricsInPrometheus,
+        settings.exposeProducerLevelMetricsInPrometheus,
+    )
+    # From the first page on, so that a broker whose metrics nobody reads counts nothing for them.
+    call.core.meter.on = True
+
+    def make() -> Iterator[bytes]:
+        return render(call.core, call.rates, call.bridge.pump.log.stats(), levels)
+
     response = web.StreamResponse(headers={"Content-Type": _TYPE})
     await response.prepare(call.request)
-    for part in render(call.core, call.rates, call.bridge.pump.log.stats()):
-        await response.write(part)
-        await asyncio.sleep(0)
+    await call.scrapes.serve(call.request, response, make)
     await response.write_eof()
     return response

@@ -151,7 +151,7 @@ def namespace_handlers(line: Policy) -> list[tuple[str, Handler]]:
     """Method and handler of each thing that can be done to the policy of a namespace."""
     return [
         ("GET", partial(_namespace_get, line)),
-        (line.write, partial(_namespace_set, line)),
+        (line.namespace_write or line.write, partial(_namespace_set, line)),
         ("DELETE", partial(_namespace_delete, line)),
     ]
 

@@ -35,6 +35,8 @@ class Policy(NamedTuple):
     """The method that sets it."""
     unset: Any = None
     """What a namespace shows that does not set it; nothing where this is None."""
+    namespace_write: str = ""
+    """The method that sets it for a namespace, where that is another one."""
 
 
 def _unset(options: Options) -> Any:
@@ -143,7 +145,7 @@ POLICIES: tuple[Policy, ...] = (
     Policy("delayed_delivery_policies", "delayedDelivery", "delayedDelivery", _delayed, _unset,
            "whether messages are held back until the time that their producer asked for"),
     Policy("compaction_threshold", "compactionThreshold", "compactionThreshold", number(0), _unlimited,
-           "bytes of backlog at which a topic is compacted; 0: only when asked to"),
+           "bytes of backlog at which a topic is compacted; 0: only when asked to", namespace_write="PUT"),
     Policy("dispatcherPauseOnAckStatePersistentEnabled", "dispatcherPauseOnAckStatePersistent",
            "dispatcherPauseOnAckStatePersistent", flag, lambda o: False,
            "whether dispatching pauses when acknowledgements cannot be kept"),
