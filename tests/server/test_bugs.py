@@ -9,12 +9,12 @@ import pytest
 from tests.support.served import Served
 
 
-class Bug(Exception):
+class BugError(Exception):
     """Something that nobody expected."""
 
 
 def raises(*_: object) -> None:
-    raise Bug
+    raise BugError
 
 
 def test_others_are_answered_when_one_answer_fails(caplog: pytest.LogCaptureFixture) -> None:
