@@ -103,3 +103,25 @@ def test_a_reader_that_seeks_again_has_its_full_time_to_come_back() -> None:
     client.close_consumer()
     broker.advance(60_000)
     assert broker.topic().subscriptions == {}
+
+
+def test_a_seek_to_what_is_not_durable_yet_goes_to_the_end() -> None:
+    broker = CoreBroker(ledger_entries_max=2, ledger_min_ms=0)
+    client = broker.client()
+    client.producer("t")
+    client.publish(b"0")
+    ((_, (ledger, _)),) = client.receipts()
+    client.consumer("t", kind=EXCLUSIVE)
+    broker.auto = False
+    for body in (b"1", b"2", b"3"):
+        client.publish(body)
+    assert broker.topic().ledgers.bases[-1] > broker.topic().tail.end
+    client.seek((ledger, 5))
+    assert broker.sub().acks.floor == broker.topic().tail.end == 1
+    broker.fail()
+    finish(broker)
+    broker.advance(5_000)
+    client.producer("t")
+    client.publish(b"instead")
+    client.consumer("t", kind=EXCLUSIVE, permits=10)
+    assert client.bodies() == [b"instead"]
