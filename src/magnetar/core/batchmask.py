@@ -21,11 +21,14 @@ __all__ = ["mask_words", "open_mask"]
 _WORD = (1 << 64) - 1
 
 
-def open_mask(topic: Topic, offset: int, words: Sequence[int]) -> int:
-    """The mask of open messages that a client gave for the entry at ``offset``, as 64-bit words, lowest first."""
+def open_mask(topic: Topic, offset: int, words: Sequence[int], before: int = -1) -> int:
+    """The mask of open messages that a client gave for the entry at ``offset``, as 64-bit words, lowest first.
+    ``before`` is what was open until now, if some of it was not."""
     tail = topic.tail
     messages = COUNT
-    if tail.base <= offset < tail.end:
+    if before >= 0:
+        messages = before.bit_length()
+    elif tail.base <= offset < tail.end:
         messages = entry_count(tail.entries[offset - tail.base + tail.gone]) & COUNT
     used = words[: (messages + 63) // 64]
     packed = struct.pack(f"<{len(used)}Q", *[word & _WORD for word in used])

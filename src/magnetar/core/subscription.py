@@ -197,7 +197,7 @@ class Subscription:
         if words and any(words):
             self.move_floor(offset)
             if topic.broker.options.batch_index_ack:
-                left = self.acks.keep_part(offset, open_mask(topic, offset, words))
+                left = self.acks.keep_part(offset, open_mask(topic, offset, words, self.acks.part(offset)))
                 if left:
                     self.new_parts[offset] = left
                 else:
