@@ -28,6 +28,7 @@ MODULES = (
     "src/magnetar/wire/stickykey.py",
     "src/magnetar/wire/varint.py",
     "src/magnetar/core/ackset.py",
+    "src/magnetar/core/batchmask.py",
     "src/magnetar/core/broker.py",
     "src/magnetar/core/commit.py",
     "src/magnetar/core/consumer.py",
@@ -35,16 +36,14 @@ MODULES = (
     "src/magnetar/core/entryinfo.py",
     "src/magnetar/core/failover.py",
     "src/magnetar/core/ledgers.py",
-<<<<<<< HEAD
+    "src/magnetar/core/measure.py",
     "src/magnetar/core/nonpersistent/dispatch.py",
     "src/magnetar/core/nonpersistent/subscription.py",
     "src/magnetar/core/nonpersistent/topic.py",
-=======
-    "src/magnetar/core/measure.py",
->>>>>>> h/daily
     "src/magnetar/core/options.py",
     "src/magnetar/core/producer.py",
     "src/magnetar/core/replay.py",
+    "src/magnetar/core/retired.py",
     "src/magnetar/core/sending.py",
     "src/magnetar/core/session.py",
     "src/magnetar/core/source.py",

@@ -12,11 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-<<<<<<< HEAD
-from bench import footprint, keyshared, rates, watching
-=======
-from bench import footprint, keyshared, rates, scrape
->>>>>>> h/daily
 from bench import footprint, keyshared, rates, scrape, watching
 from bench.arena import Arena, Row, say
 from bench.brokers import OURS, Broker, rival_command
@@ -43,11 +38,8 @@ ROWS: dict[str, Measure] = {
     "start": footprint.start_and_idle,
     "backlog": footprint.backlog,
     "topics": footprint.many_topics,
-<<<<<<< HEAD
     "watch": watching.watched_topics,
-=======
     "metrics": scrape.longest_stall,
->>>>>>> h/daily
 }
 
 

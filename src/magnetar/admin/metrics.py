@@ -229,11 +229,8 @@ _SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {
     "pulsar_subscription_msg_throughput_out": lambda s, r: r.rate(s).bytes,
     "pulsar_subscription_msg_rate_redeliver": lambda s, r: r.rate(s).third,
     "pulsar_subscription_msg_ack_rate": lambda s, r: r.rate(s).fourth,
-<<<<<<< HEAD
     "pulsar_subscription_msg_drop_rate": lambda s, r: r.rate(s).dropped,
-=======
     "pulsar_subscription_msg_rate_expired": lambda s, r: r.rate(s).fifth,
->>>>>>> h/daily
     "pulsar_subscription_total_msg_expired": lambda s, r: s.expired_count,
     "pulsar_subscription_last_acked_timestamp": lambda s, r: s.last_acked_ms,
     "pulsar_subscription_last_consumed_timestamp": lambda s, r: s.last_sent_ms,

@@ -26,11 +26,7 @@ SLICE_TOPICS = 100
 """Topics that are looked at in one turn of the loop."""
 
 Meter = Topic | Producer | Subscription | Consumer
-<<<<<<< HEAD
-Counters = tuple[int, int, int, int, int]
-=======
 Counters = tuple[int, int, int, int, int, int, int]
->>>>>>> h/daily
 
 
 @dataclass(slots=True, frozen=True)
@@ -131,11 +127,7 @@ class Sampler:
                     if not any(counters):
                         continue
                     counted[meter] = counters
-<<<<<<< HEAD
-                    before = self._counted.get(meter, (0, 0, 0, 0, 0))
-=======
                     before = self._counted.get(meter, _NOTHING)
->>>>>>> h/daily
                     if counters != before:
                         risen = [max(now - then, 0) / seconds for now, then in zip(counters, before, strict=True)]
                         rates[meter] = Rate(*risen)

@@ -220,12 +220,11 @@ class Broker:
         while not self.commit.records:
             if self.commit.empty():
                 return None
-            runs, calls = self.commit.runs, self.commit.after
+            done = self.commit
             self.commit = Commit()
-            for run in runs:
+            for run in done.runs:
                 run.topic.durable(run)
-            for call in calls:
-                call(None)
+            done.tell(None)
             self.end_turn()
         commit = self.commit
         if self.counter_dirty:
@@ -254,8 +253,7 @@ class Broker:
                 last = topic
         if last is not None:
             last.wake()
-        for call in commit.after:
-            call(None)
+        commit.tell(None)
 
     def failed(self, error: Exception) -> None:
         """The commit under way is void, and so is what has collected behind it."""
@@ -286,8 +284,7 @@ class Broker:
             topic.rewrite()
         self.counter_dirty = True
         for commit in (flight, behind):
-            for call in commit.after:
-                call(error)
+            commit.tell(error)
 
     def note_topic(self, topic: Topic) -> None:
         """State of the topic stands in the open commit."""

@@ -51,3 +51,16 @@ class Commit:
 
     def empty(self) -> bool:
         return not self.records and not self.runs and not self.after
+
+    def tell(self, error: Exception | None) -> None:
+        """Everybody who waits for the commit hears of it; a bug in one of them is raised when all have heard."""
+        calls = self.after
+        done = 0
+        try:
+            for call in calls:
+                done += 1
+                call(error)
+        finally:
+            if done < len(calls):
+                self.after = calls[done:]
+                self.tell(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from magnetar.core.batchmask import mask_words
 from magnetar.core.dispatch.waiting import Line
 from magnetar.core.entryinfo import COUNT
 from magnetar.wire.replies import MessageHeads, message_head
@@ -12,9 +13,7 @@ if TYPE_CHECKING:
     from magnetar.core.session import Session
     from magnetar.core.subscription import Subscription
 
-__all__ = ["TICK_MS", "Consumer", "mask_words", "pending_count", "pending_hash", "pending_word", "words_mask"]
-
-_WORD = (1 << 64) - 1
+__all__ = ["TICK_MS", "Consumer", "pending_count", "pending_hash", "pending_word"]
 
 _TICK_SHIFT: Final = 20
 """As many bits as COUNT has."""
@@ -158,20 +157,3 @@ class Consumer:
         self.last_flow_ms = now_ms
         if not self.first_flow_ms:
             self.first_flow_ms = now_ms
-
-
-def mask_words(mask: int) -> list[int]:
-    """A mask of open messages as the 64-bit words of the wire, lowest first."""
-    words: list[int] = []
-    while mask:
-        words.append(mask & _WORD)
-        mask >>= 64
-    return words
-
-
-def words_mask(words: list[int]) -> int:
-    """The inverse of ``mask_words``."""
-    mask = 0
-    for at, word in enumerate(words):
-        mask |= word << (64 * at)
-    return mask

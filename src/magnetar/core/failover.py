@@ -8,6 +8,7 @@ picks by a ring of 100 points a consumer, so that many topics spread as well (PI
 from __future__ import annotations
 
 from bisect import bisect_left
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from magnetar.wire.hashing import murmur3
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["choose_active", "ring_choice"]
 
 _POINTS = 100
+_AROUND = 1 << 32
+_NAMES_KEPT = 4_096
+"""Names whose points need not be computed at every join and leave."""
 
 
 def _utf16(text: str) -> bytes:
@@ -25,15 +29,24 @@ def _utf16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+@lru_cache(maxsize=_NAMES_KEPT)
+def _points(name: str) -> list[int]:
+    """Where the name stands on the ring, ascending."""
+    return sorted(murmur3(f"{name}{point}".encode()) for point in range(_POINTS))
+
+
 def ring_choice(names: list[str], topic: str) -> int:
-    """The index of the name that the ring gives ``topic`` to. A later point overwrites an equal earlier one."""
-    owners: dict[int, int] = {}
+    """The index of the name that the ring gives ``topic`` to: that of the first point from its own place on, and once
+    around. Where names have a point in common it is the last one's."""
+    place = murmur3(topic.encode())
+    chosen, nearest = 0, 2 * _AROUND
     for index, name in enumerate(names):
-        for point in range(_POINTS):
-            owners[murmur3(f"{name}{point}".encode())] = index
-    points = sorted(owners)
-    at = bisect_left(points, murmur3(topic.encode()))
-    return owners[points[at if at < len(points) else 0]]
+        points = _points(name)
+        at = bisect_left(points, place)
+        point = points[at] if at < _POINTS else points[0] + _AROUND
+        if point <= nearest:
+            chosen, nearest = index, point
+    return chosen
 
 
 def choose_active(consumers: list[Consumer], topic: str, partition: int, by_hash: bool) -> Consumer:

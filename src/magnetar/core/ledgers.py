@@ -85,7 +85,8 @@ class Ledgers:
         at = bisect_right(self.ids, ledger) - 1
         if at < 0:
             return 0
-        upper = self.bases[at + 1] if at + 1 < len(self.bases) else end
+        # Ledgers may begin behind the end, for entries that are not durable yet.
+        upper = min(self.bases[at + 1], end) if at + 1 < len(self.bases) else end
         if self.ids[at] != ledger:
             return upper
         if entry >= LATEST:

@@ -18,6 +18,7 @@ from magnetar.core.entryinfo import CHUNK, COUNT
 from magnetar.core.liveness import heard
 from magnetar.core.options import FRAME_PADDING_BYTES
 from magnetar.core.requests.notices import close_consumer, close_producer
+from magnetar.core.retired import Retired
 from magnetar.core.sending import SendBatch, Sending
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
@@ -50,8 +51,6 @@ _CHECKSUM_ERROR, _NOT_ALLOWED = 9, 22
 _FLAG_CHUNK: Final = 1
 _FLAG_TXN: Final = 4
 _FRAME_COST: Final = 40
-RETIRED_SWEEP = 100
-"""With so many closed producer ids in mind it is time to forget the older ones."""
 
 
 class Session:
@@ -81,8 +80,8 @@ class Session:
         self.consumers: dict[int, Consumer] = {}
         self.opening: dict[int, int] = {}
         """Producer and consumer ids (negative for consumers) whose opening is under way, with the request's id."""
-        self.retired: dict[int, int] = {}
-        """Producer ids closed lately, with the time until which their late SENDs are dropped in silence."""
+        self.retired: Retired = Retired()
+        """Producer ids closed lately, whose late SENDs are dropped in silence."""
         self.client_version: str = ""
         self.protocol_version: int = 0
         self.partial_producers: bool = False
@@ -150,6 +149,10 @@ class Session:
 
     def success(self, request_id: int) -> None:
         self.reply(pb.CommandSuccess(request_id=request_id))
+
+    def answer(self, request_id: int, error: Exception | None) -> None:
+        """Answer a request when it is known how it ended."""
+        self.success(request_id) if error is None else self.error(request_id, error)
 
     def close(self, reason: str) -> None:
         """Write what is out and hang up."""
@@ -278,7 +281,7 @@ class Session:
 
     def _unknown_producer(self, ident: int) -> None:
         """A SEND for an id that was closed a moment ago is late; for any other id it is a mistake."""
-        if self.retired.get(ident, 0) < self.broker.now_ms and ident not in self.opening:
+        if not self.retired.holds(ident, self.broker.now_ms) and ident not in self.opening:
             raise WireError(f"SEND for producer {ident}, which is not open on this connection")
 
     def _ack(self, ack: Ack) -> None:
@@ -317,8 +320,9 @@ class Session:
         ledgers = sub.topic.ledgers
         offsets = [ledgers.offset(message_id.ledger, message_id.entry) for message_id in request.ids]
         end = sub.topic.tail.end
-        dispatcher.redeliver(consumer, [offset for offset in offsets if 0 <= offset < end])
-        sub.redelivered_count += len(offsets)
+        known = [offset for offset in offsets if 0 <= offset < end]
+        dispatcher.redeliver(consumer, known)
+        sub.redelivered_count += len(known)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -337,10 +341,7 @@ class Session:
 
     def retire(self, producer_id: int) -> None:
         """SENDs for this producer may be on their way still."""
-        now = self.broker.now_ms
-        if len(self.retired) >= RETIRED_SWEEP:
-            self.retired = {ident: until for ident, until in self.retired.items() if until >= now}
-        self.retired[producer_id] = now + self.broker.options.keep_alive_ms
+        self.retired.add(producer_id, self.broker.now_ms, self.broker.options.keep_alive_ms)
 
     def drop_producer(self, producer: Producer) -> None:
         """The broker closes a producer; the client will come back by itself."""

@@ -12,7 +12,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from magnetar.core.ackset import AckSet, delta_floor, delta_offsets, delta_parts
-from magnetar.core.consumer import words_mask
+from magnetar.core.batchmask import open_mask
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.choose import make_dispatcher
 from magnetar.core.history import JOINED, LEFT, History, note
@@ -164,7 +164,7 @@ class Subscription:
             return
         words = message_id.ack_set
         if words and topic.broker.options.batch_index_ack:
-            left = words_mask(words)
+            left = open_mask(topic, offset, words, self.acks.part(offset))
             if not self.acks.contains(offset):  # else it was skipped, and only the consumer's hands are emptied
                 left = self.acks.keep_part(offset, left)
                 self.mark()
@@ -197,7 +197,7 @@ class Subscription:
         if words and any(words):
             self.move_floor(offset)
             if topic.broker.options.batch_index_ack:
-                left = self.acks.keep_part(offset, words_mask(words))
+                left = self.acks.keep_part(offset, open_mask(topic, offset, words, self.acks.part(offset)))
                 if left:
                     self.new_parts[offset] = left
                 else:

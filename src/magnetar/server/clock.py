@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "poll"]
 
 
 class Clock:
@@ -18,3 +20,11 @@ class Clock:
 
     def now_us(self) -> int:
         return int((self._offset + time.monotonic()) * 1_000_000)
+
+
+async def poll(times: int, done: Callable[[], bool]) -> None:
+    """Wait until it is done, but not for ever."""
+    for _ in range(times):
+        if done():
+            return
+        await asyncio.sleep(0.005)

@@ -18,7 +18,8 @@ from magnetar.core.session import Session
 from magnetar.errors import MagnetarError, MetadataFailed
 from magnetar.ports.log import Committed, Failed, LogStore, ReadDone
 from magnetar.ports.metadata import MetadataStore
-from magnetar.server.clock import Clock
+from magnetar.server.bugs import BUGS
+from magnetar.server.clock import Clock, poll
 from magnetar.server.connection import Connection
 
 __all__ = ["Pump"]
@@ -97,10 +98,12 @@ class Pump:
         if self.closed:
             return
         core = self.core
-        core.end_turn()
-        commit = core.take_commit()
-        if commit is not None:
-            self.log.submit(commit.records)
+        with BUGS:
+            core.end_turn()
+        with BUGS:
+            commit = core.take_commit()
+            if commit is not None:
+                self.log.submit(commit.records)
         self._flush()
         if core.read_requests:
             requests = core.read_requests
@@ -119,7 +122,7 @@ class Pump:
             self.stopped = []
             # Whoever reads again may have to stop again at once.
             self.stopped += [connection for connection in stopped if not connection.may_read()]
-        if not core.commit.empty() and core.may_commit():
+        if core.woken or core.dirty or (not core.commit.empty() and core.may_commit()):
             self.schedule()
         self._set_timer()
         if self._checkpoint is None and self.log.checkpoint_due():
@@ -134,7 +137,8 @@ class Pump:
                 connection = self.connections.get(session.number)
                 if connection is not None:
                     connection.flush()
-            core.end_turn()
+            with BUGS:
+                core.end_turn()
         if core.closing:
             closing = core.closing
             core.closing = []
@@ -160,7 +164,8 @@ class Pump:
         self._timer = None
         self._timer_due = -1
         self.now()
-        self.core.tick()
+        with BUGS:
+            self.core.tick()
         self._turn()
 
     # -- the log -----------------------------------------------------------------------------------------------------
@@ -172,13 +177,14 @@ class Pump:
         self.now()
         core = self.core
         for event in self.log.poll():
-            if isinstance(event, Committed):
-                core.committed()
-            elif isinstance(event, ReadDone):
-                core.read_done(event)
-            elif isinstance(event, Failed):
-                _log.error("a commit failed: %s", event.error)
-                core.failed(event.error)
+            with BUGS:
+                if isinstance(event, Committed):
+                    core.committed()
+                elif isinstance(event, ReadDone):
+                    core.read_done(event)
+                elif isinstance(event, Failed):
+                    _log.error("a commit failed: %s", event.error)
+                    core.failed(event.error)
         self._turn()
 
     async def checkpoint(self) -> None:
@@ -213,7 +219,8 @@ class Pump:
         except OSError as failed:
             error = MetadataFailed(f"the metadata store failed: {failed}")
         self.now()
-        self.core.meta_done(write, error)
+        with BUGS:
+            self.core.meta_done(write, error)
         self.schedule()
 
     # -- stop --------------------------------------------------------------------------------------------------------
@@ -225,11 +232,11 @@ class Pump:
             connection.stop_reading()
         if self._checkpoint is not None:
             await self._checkpoint
-        await _poll(1_000, self._settled)
+        await poll(1_000, self._settled)
         self._flush()
         for connection in list(self.connections.values()):
             connection.hang_up()
-        await _poll(200, lambda: not self.connections)
+        await poll(200, lambda: not self.connections)
         await self.checkpoint()
         self.closed = True
         if self._timer is not None:
@@ -240,11 +247,3 @@ class Pump:
         """Whether nothing is under way; what waits for a log that cannot be written waits in vain."""
         core = self.core
         return core.in_flight is None and (bool(core.log_error) or not (core.commit.records or self._tasks))
-
-
-async def _poll(times: int, done: Callable[[], bool]) -> None:
-    """Wait until it is done, but not for ever."""
-    for _ in range(times):
-        if done():
-            return
-        await asyncio.sleep(0.005)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from magnetar.core.consumer import TICK_MS, Consumer, pending_count, pending_hash, pending_word
 from magnetar.core.entryinfo import COUNT
 from tests.support.corebroker import SHARED, Client, CoreBroker
@@ -9,8 +11,8 @@ from tests.support.corebroker import SHARED, Client, CoreBroker
 HOUR_MS = 3_600_000
 
 
-def served(permits: int = 1_000) -> tuple[CoreBroker, Client, Consumer]:
-    broker = CoreBroker()
+def served(permits: int = 1_000, **options: object) -> tuple[CoreBroker, Client, Consumer]:
+    broker = CoreBroker(**options)
     client = broker.client()
     client.producer("t")
     client.consumer("t", kind=SHARED, permits=permits)
@@ -77,11 +79,14 @@ def test_a_part_of_a_batch_that_is_acknowledged_leaves_the_time_alone() -> None:
     assert [pending_count(word) for word in consumer.pending.values()] == [2]
 
 
-def test_a_mask_with_more_bits_than_messages_charges_no_more_than_the_batch_has() -> None:
-    _, client, consumer = served()
+@pytest.mark.parametrize(("cache_bytes", "open_now"), [(1 << 20, 2), (0, 3)])
+def test_a_mask_with_more_bits_than_messages_charges_no_more_than_the_batch_has(
+    cache_bytes: int, open_now: int
+) -> None:
+    _, client, consumer = served(tail_cache_bytes=cache_bytes)
     client.publish(b"x" * 3, batch=3)
     place = client.messages()[0].id
     client.ack(place, ack_set=[(1 << 63) - 2, (1 << 63) - 1])
     client.redeliver_all()
-    assert [pending_count(word) for word in consumer.pending.values()] == [3]
-    assert consumer.unacked == 3
+    assert [pending_count(word) for word in consumer.pending.values()] == [open_now]
+    assert consumer.unacked == open_now

@@ -24,6 +24,11 @@ __all__ = ["Shared"]
 
 _REPLAY_READ: Final = 64
 PARKED_CHUNKS_MAX = 1_000
+CHUNKED_MESSAGES_MAX = 10_000
+"""Large messages that are known to have begun. A producer that is lost leaves the one it was at without an end, so
+beyond this the oldest is forgotten: if more of its chunks come, any consumer may get them."""
+CHUNK_ID_BYTES_MAX = 8_192
+"""Far more than a client makes of a producer's name and a sequence id."""
 
 
 class Shared(PendingDispatcher):
@@ -169,12 +174,14 @@ class Shared(PendingDispatcher):
     def _chunk_owner(self, entry: bytes, consumer: Consumer) -> Consumer:
         """The consumer that gets all chunks of this message."""
         uuid, last = chunk_of(entry)
-        if uuid is None:
+        if uuid is None or len(uuid) > CHUNK_ID_BYTES_MAX:
             return consumer
         owner = self.chunks.get(uuid)
         if owner is None or owner.closed:
             owner = consumer
             self.chunks[uuid] = owner
+            if len(self.chunks) > CHUNKED_MESSAGES_MAX:
+                del self.chunks[next(iter(self.chunks))]
         if last and owner.ready():
             del self.chunks[uuid]
         return owner

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from magnetar.core.consumer import Consumer, words_mask
+from magnetar.core.ackset import AckSet
+from magnetar.core.batchmask import open_mask
+from magnetar.core.consumer import Consumer
 from magnetar.core.entryinfo import last_batch_index
 from magnetar.core.ledgers import EARLIEST
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.subscription import Subscription
 from magnetar.core.timesearch import search_time
 from magnetar.core.topic import Topic
-from magnetar.errors import ConsumerBusy, ConsumerNotFound, MetadataFailed
+from magnetar.errors import ConsumerBusy, ConsumerNotFound, MetadataFailed, SubscriptionNotFound
 from magnetar.ports.log import ReadDone
 from magnetar.wire.commands import pb
 
@@ -40,24 +42,24 @@ def seek(broker: Broker, session: Session, message: pb.CommandSeek) -> None:
         return
 
     def done(error: Exception | None) -> None:
-        if error is None:
-            session.success(request)
-        else:
-            session.error(request, error)
+        session.answer(request, error)
 
     if message.HasField("message_id"):
         position = message.message_id
         offset = topic.ledgers.offset_from(position.ledgerId, position.entryId, topic.tail.end)
         left = -1
         if position.ack_set and topic.ledgers.offset(position.ledgerId, position.entryId) == offset:
-            left = words_mask([word & _U64 for word in position.ack_set])
+            left = open_mask(topic, offset, position.ack_set)
         move_cursor(sub, offset, left, done)
     else:
         sub.fenced = True
 
         def found(offset: int) -> None:
             sub.fenced = False
-            move_cursor(sub, offset, -1, done)
+            if sub.deleted:
+                done(SubscriptionNotFound(f"subscription {sub.name} went away while the place was looked for"))
+            else:
+                move_cursor(sub, offset, -1, done)
 
         search_time(topic, topic.first_offset, message.message_publish_time, found)
 
@@ -66,16 +68,14 @@ def move_cursor(sub: Subscription, offset: int, left: int, done: Callable[[Excep
     """Set the cursor to ``offset``; consumers are disconnected, ``done`` hears when it is durable."""
     topic = sub.topic
     sub.fenced = True
-    keep = not sub.durable
     for consumer in list(sub.consumers):
-        if keep:
-            # A reader's cursor lives with its consumer: hold it over the reconnect that the seek brings about.
-            topic.broker.timers.at(topic.broker.now_ms + topic.broker.options.keep_alive_ms, _Forget(sub))
         consumer.session.drop_consumer(consumer)
-    if keep:
+    sub.seek(max(offset, topic.first_offset), left)
+    if not sub.durable:
+        # A reader's cursor lives with its consumer: hold it over the reconnect that the seek brings about.
         topic.subscriptions[sub.name] = sub
         sub.deleted = False
-    sub.seek(max(offset, topic.first_offset), left)
+        topic.broker.timers.at(topic.broker.now_ms + topic.broker.options.keep_alive_ms, _Forget(sub, sub.acks))
 
     def durable(error: Exception | None) -> None:
         sub.fenced = False
@@ -85,13 +85,15 @@ def move_cursor(sub: Subscription, offset: int, left: int, done: Callable[[Excep
 
 
 class _Forget:
-    """Drop a reader's cursor whose reader did not come back."""
+    """Drop a reader's cursor whose reader did not come back; one that was moved once more has a later time to come."""
 
-    def __init__(self, sub: Subscription) -> None:
+    def __init__(self, sub: Subscription, acks: AckSet) -> None:
         self.sub: Subscription = sub
+        self.acks: AckSet = acks
 
     def __call__(self) -> None:
-        self.sub.topic.consumer_left(self.sub)
+        if self.sub.acks is self.acks:
+            self.sub.topic.consumer_left(self.sub)
 
 
 def last_message_id(broker: Broker, session: Session, message: pb.CommandGetLastMessageId) -> None:

@@ -31,7 +31,7 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
     if open_now is not None:
         if open_now.epoch >= message.epoch:
             open_now.request_id = message.request_id
-            answer_open(open_now, message.request_id, ident not in session.waiting)
+            broker.when_durable(lambda error: _again(open_now, message.request_id, error))
             return
         broker.close_producer(open_now)
     session.opening[ident] = message.request_id
@@ -50,6 +50,15 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
     except MagnetarError:
         session.opening.pop(ident, None)
         raise
+
+
+def _again(producer: Producer, request_id: int, error: Exception | None) -> None:
+    """A producer that is open already is answered when the epoch that it was given is durable."""
+    if error is not None or producer.closed:
+        gone = ServiceNotReady("the producer was disconnected; open it again")
+        producer.session.error(request_id, error or gone)
+    else:
+        answer_open(producer, request_id, producer.id not in producer.session.waiting)
 
 
 def _admit(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magnetar.core.consumer import Consumer, words_mask
+from magnetar.core.batchmask import open_mask
+from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
@@ -38,7 +39,7 @@ def subscribe(broker: Broker, session: Session, message: pb.CommandSubscribe) ->
     """SUBSCRIBE. An id that is open already is answered again; one whose opening is under way is told to wait."""
     ident = message.consumer_id
     if ident in session.consumers:
-        session.success(message.request_id)
+        broker.when_durable(lambda error: session.answer(message.request_id, error))
         return
     if -1 - ident in session.opening:
         raise ServiceNotReady(f"consumer {ident} is being opened already; wait for the answer")
@@ -176,7 +177,7 @@ def start_offset(topic: Topic, message: pb.CommandSubscribe) -> tuple[int, int]:
     position = message.start_message_id
     offset = topic.ledgers.offset_from(position.ledgerId, position.entryId, end)
     exact = topic.ledgers.offset(position.ledgerId, position.entryId) == offset
-    left = words_mask([word & ((1 << 64) - 1) for word in position.ack_set]) if position.ack_set and exact else -1
+    left = open_mask(topic, offset, position.ack_set) if position.ack_set and exact else -1
     return max(offset, topic.first_offset), left
 
 
@@ -231,13 +232,7 @@ def unsubscribe(broker: Broker, session: Session, message: pb.CommandUnsubscribe
     sub.leave(consumer)
     delete_cursor(sub)
 
-    def durable(error: Exception | None) -> None:
-        if error is None:
-            session.success(message.request_id)
-        else:
-            session.error(message.request_id, error)
-
-    broker.when_durable(durable)
+    broker.when_durable(lambda error: session.answer(message.request_id, error))
 
 
 def close_consumer(broker: Broker, session: Session, message: pb.CommandCloseConsumer) -> None:
