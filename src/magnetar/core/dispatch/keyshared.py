@@ -163,16 +163,16 @@ class KeyShared(KeyedDispatcher):
         """The key may be sent again: at once, or together with others after ``keySharedUnblockingIntervalMs``."""
         broker = self.subscription.topic.broker
         self.freed[key_hash] = True
-        if self.unblock_timer is not None:
-            return
         interval = broker.options.key_shared_unblocking_ms
         if interval <= 0:
             self._unblock()
-        else:
+        elif self.unblock_timer is None:
             self.unblock_timer = broker.timers.at(broker.now_ms + interval, self._unblock)
 
     def _unblock(self) -> None:
-        self.unblock_timer = None
+        if self.unblock_timer is not None:
+            self.unblock_timer.cancel()
+            self.unblock_timer = None
         freed = self.freed
         self.freed = {}
         for key_hash in freed:
@@ -280,6 +280,8 @@ class KeyShared(KeyedDispatcher):
     # -- sending -----------------------------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
+        if self.drains.active:
+            self.lease.watch()
         if self.blocked:
             return
         for consumer in list(self.subscription.consumers):
