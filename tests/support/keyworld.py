@@ -33,6 +33,7 @@ What = tuple[str, int]
 
 Ranges = Sequence[tuple[int, int]]
 FINISH_SECONDS = 60.0
+PARTS = tuple((part * 8192, part * 8192 + 8191) for part in range(8))
 
 
 def key_shared_meta(*ranges: tuple[int, int], out_of_order: bool = False) -> dict[int, Value]:
@@ -49,6 +50,7 @@ class Worker:
     wire: WireClient
     permits: int
     held: dict[What, Id] = field(default_factory=dict)
+    ranges: tuple[tuple[int, int], ...] = ()
     granted: int = 0
     """Permits, ever."""
     got: int = 0
@@ -57,13 +59,24 @@ class Worker:
 
 
 class KeyWorld:
-    """See the module's text. ``nack`` is what may be given back: nothing, anything, or anything with nack order."""
+    """See the module's text. ``nack`` is what may be given back: nothing, anything, or anything with nack order.
+
+    With ``sticky`` every worker that joins by itself names some of eight parts of the slots that nobody has.
+    """
 
     def __init__(
-        self, broker: Broker, topic: str, seed: int = 0, *, keys: int = 20, permits: int = 20, nack: str = "no"
+        self,
+        broker: Broker,
+        topic: str,
+        seed: int = 0,
+        *,
+        keys: int = 20,
+        permits: int = 20,
+        nack: str = "no",
+        sticky: bool = False,
     ) -> None:
         assert nack in ("no", "yes", "ordered")
-        self.broker, self.topic, self.nack_mode = broker, topic, nack
+        self.broker, self.topic, self.nack_mode, self.sticky = broker, topic, nack, sticky
         self.random = random.Random(seed)
         self.keys = [f"key-{number}" for number in range(keys)]
         self.permits = permits
@@ -150,10 +163,10 @@ class KeyWorld:
     def join(self, name: str = "", permits: int | None = None, ranges: Ranges = ()) -> Worker:
         """A worker subscribes, under a new name unless one is given, and asks for messages."""
         self.joined += 1
-        worker = Worker(name or f"worker-{self.joined}", self.broker.wire(), self.permits if permits is None else permits)
-        worker.wire.subscribe(
-            self.topic, "s", 1, SubType.KEY_SHARED, name=worker.name, key_shared=key_shared_meta(*ranges)
-        )
+        name = name or f"worker-{self.joined}"
+        worker = Worker(name, self.broker.wire(), self.permits if permits is None else permits, ranges=tuple(ranges))
+        meta = key_shared_meta(*ranges)
+        worker.wire.subscribe(self.topic, "s", 1, SubType.KEY_SHARED, name=name, key_shared=meta)
         self.workers.append(worker)
         self.flow(worker, worker.permits)
         return worker
@@ -239,6 +252,9 @@ class KeyWorld:
             return
         some = self.random.sample(list(worker.held), self.random.randint(1, len(worker.held)))
         chance = self.random.random()
+        if self.random.random() < 0.05:
+            # On this type of subscription it is answered and means nothing.
+            worker.wire.ack(1, [worker.held[some[0]]], cumulative=True, request=True)
         if self.nack_mode != "no" and chance < 0.25:
             self.nack(worker, some)
         elif self.nack_mode != "no" and chance < 0.3:
@@ -248,19 +264,32 @@ class KeyWorld:
 
     def _come_or_go(self, workers: int) -> None:
         chance, here = self.random.random(), len(self.workers)
+        free = self._free_parts()
         if here < 2 or (chance < 0.5 and here < workers + 3):
-            self.join().stalled = self.random.random() < 0.15
+            if free or not self.sticky:
+                some = self.random.sample(free, self.random.randint(1, min(len(free), 3))) if self.sticky else []
+                self.join(ranges=some).stalled = self.random.random() < 0.15
             return
         worker = self.random.choice(self.workers)
         leave = self.close if self.random.random() < 0.5 else self.cut
         if chance < 0.7:
             leave(worker)
-            self.join(worker.name)
+            self.join(worker.name, ranges=worker.ranges)
         elif chance < 0.95:
             leave(worker)
         else:
             for one in self.workers:
                 one.stalled = False
+
+    def _free_parts(self) -> list[tuple[int, int]]:
+        taken = {part for worker in self.workers for part in worker.ranges}
+        return [part for part in PARTS if part not in taken]
+
+    def _backlog(self) -> int:
+        """What the broker knows to be left: after a crash also what was acknowledged without an answer."""
+        stats = self.broker.topic_rest("GET", self.topic, "stats")
+        assert isinstance(stats, dict)
+        return int(stats["subscriptions"]["s"]["msgBacklog"])
 
     def unacked(self) -> int:
         """Entries that were published and not acknowledged."""
@@ -273,8 +302,10 @@ class KeyWorld:
             self.collect()
             for worker in self.workers:
                 self.ack(worker, list(worker.held), request=True)
-            return self.unacked() == 0 and not self.holders
+            return self.unacked() == 0 and not self.holders and self._backlog() == 0
 
-        if not self.workers:
+        if self.sticky and self._free_parts():
+            self.join(ranges=self._free_parts())
+        elif not self.workers:
             self.join()
         eventually(step, FINISH_SECONDS, f"everything is delivered: {self.unacked()} entries are not acknowledged")
