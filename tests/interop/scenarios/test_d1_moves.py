@@ -153,7 +153,7 @@ def test_d1_12_the_backlog_goes_while_messages_are_under_way(
     join(wire, topic, 3, "third")
     wire.publish(b"next", 60, key="k0")
     assert bodies(wire.messages(1))[0][1] == b"next"
-    assert list(x for x in wire.delivered() if x.body != b"next") == []
+    assert [x for x in wire.delivered() if x.body != b"next"] == []
 
 
 @pytest.mark.parametrize("count", [3, 5, 10, 20])

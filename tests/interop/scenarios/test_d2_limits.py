@@ -38,7 +38,7 @@ def test_d2_28_one_stopped_consumer_and_a_long_backlog(broker: Broker, wire: Wir
         wire.producer(topic)
         for number in range(10_000):
             wire.send(b"x", number, key=theirs[number % 3])
-        for number in range(10_000):
+        for _ in range(10_000):
             wire.receipt()
         for number in range(300):
             wire.publish(b"%d" % number, 10_000 + number, key=ours[number % 3])

@@ -245,3 +245,20 @@ def test_of_what_is_read_in_one_pass_only_so_much_may_wait() -> None:
     scene.broker.advance(5 * READ_ON_MS)
     assert quick.new() == [(ours, 2)]
     assert scene.dispatcher.waiting() == 500
+
+
+def test_skimming_anew_that_ends_early_remembers_what_lies_ahead() -> None:
+    scene = Scene(look_ahead_per_consumer=0, look_ahead_per_subscription=1)
+    slow, middle, quick = scene.join("slow", 0), scene.join("middle", 0), scene.join("quick", 2)
+    (first,), (second,), (third,) = (keys_of(scene, name) for name in ("slow", "middle", "quick"))
+    scene.publish(first, second, third, third)
+    assert quick.new() == [(third, 1), (third, 2)]
+    middle.flow(1)
+    scene.settle(AGAIN_MS)
+    assert middle.new() == [(second, 1)]
+    slow.flow(10)
+    quick.flow(10)
+    middle.flow(10)
+    scene.settle(AGAIN_MS)
+    assert (slow.new(), middle.new(), quick.new()) == ([(first, 1)], [], [])
+    assert scene.dispatcher.unacked() == 4
