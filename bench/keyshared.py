@@ -102,7 +102,7 @@ def stalls(arena: Arena) -> list[Row]:
     for row, limit_ms in zip(rows, (STALL_MS, EXPLAIN_MS), strict=True):
         if seen:
             medians = {what: sorted(stall[what] for stall in seen)[len(seen) // 2] for what in seen[0]}
-            explains = row.name == "key_shared_explain"
+            explains = row.key == "key_shared_explain"
             mine = {what: value for what, value in medians.items() if what.startswith("explain") == explains}
             row.ours = max(value for what, value in mine.items() if what != "idle")
             row.notes.append(", ".join(f"{what}: {value:.1f} ms" for what, value in mine.items()))
