@@ -124,9 +124,7 @@ def moving_key(broker: Broker, client: pulsar.Client, topic: str) -> tuple[str, 
     return key, first
 
 
-def test_a_drain_lease_counts_for_a_drain_that_lasts_already(
-    broker: Broker, client: pulsar.Client, topic: str
-) -> None:
+def test_a_drain_lease_counts_for_a_drain_that_lasts_already(broker: Broker, client: pulsar.Client, topic: str) -> None:
     key, first = moving_key(broker, client, topic)
     producer = client.create_producer(topic, batching_enabled=False)
     producer.send(b"0", partition_key=key)

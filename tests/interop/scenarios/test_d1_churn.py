@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -37,25 +38,21 @@ def test_d1_05_statistics_are_asked_for_all_the_time_while_workers_come_and_go(b
     world = KeyWorld(broker, topic, 5)
     world.join()
     done = threading.Event()
-    seen: list[dict[str, Any]] = []
-    failures: list[Exception] = []
 
-    def poll() -> None:
+    def poll() -> list[dict[str, Any]]:
+        found = []
+        while not done.is_set():
+            found.append(sub_stats(broker, topic))
+        return found
+
+    with ThreadPoolExecutor(1) as pool:
+        polled = pool.submit(poll)
         try:
-            while not done.is_set():
-                seen.append(sub_stats(broker, topic))
-        except Exception as error:
-            failures.append(error)
-
-    poller = threading.Thread(target=poll)
-    poller.start()
-    try:
-        world.churn(150)
-        world.finish()
-    finally:
-        done.set()
-        poller.join()
-    assert failures == []
+            world.churn(150)
+            world.finish()
+        finally:
+            done.set()
+        seen = polled.result()
     assert world.violations == []
     for sub in seen:
         each = sub["consumers"]

@@ -64,7 +64,9 @@ def test_d1_03_ten_consumers_are_added_to_a_backlog(client: pulsar.Client, topic
     early = receive_all(first, 100, ack=True)
     others = [client.subscribe(topic, "s", KEY_SHARED, receiver_queue_size=20) for _ in range(10)]
     got = drain([first, *others], 500, ack=True)
-    assert sorted(int(data) for data in payloads(early) + [d for each in got for d in payloads(each)]) == list(range(600))
+    assert sorted(int(data) for data in payloads(early) + [d for each in got for d in payloads(each)]) == list(
+        range(600)
+    )
     assert all(got[1:])
 
 
@@ -100,9 +102,7 @@ def test_d1_04_who_joins_or_leaves_moves_its_own_slots_only(broker: Broker, wire
             assert mine[0] ^ mine[1] <= moved, f"{name} lost or got slots that were nobody's to move"
 
 
-def test_d1_07_what_was_blocked_comes_without_any_further_publish(
-    broker: Broker, wire: WireClient, topic: str
-) -> None:
+def test_d1_07_what_was_blocked_comes_without_any_further_publish(broker: Broker, wire: WireClient, topic: str) -> None:
     key = key_that_moves(broker, wire, topic)
     wire.producer(topic)
     wire.publish(b"held", 0, key=key)

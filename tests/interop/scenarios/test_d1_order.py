@@ -111,8 +111,7 @@ def test_d1_18_more_partitions_part_a_key_which_the_guide_says(
 def test_d1_19_small_receiver_queues_keep_the_order(client: pulsar.Client, topic: str, queue: int) -> None:
     producer = client.create_producer(topic, batching_enabled=False)
     consumers = [
-        client.subscribe(topic, "s", KEY_SHARED, receiver_queue_size=queue, initial_position=EARLIEST)
-        for _ in range(4)
+        client.subscribe(topic, "s", KEY_SHARED, receiver_queue_size=queue, initial_position=EARLIEST) for _ in range(4)
     ]
     for number in range(400):
         producer.send_async(b"%d" % number, None, partition_key=f"k{number % 23}")

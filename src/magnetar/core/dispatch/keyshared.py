@@ -342,9 +342,13 @@ class KeyShared(KeyedDispatcher):
             key_hash = murmur3(sticky_key(entry))
             slot = key_hash % slots + first or 1
             target = owners.get(slot) or self.owner(slot)
-            if target is None or not target.ready() or (keys and self.ordered and key_hash in keys):
-                self._wait(offset, key_hash)
-            elif (drains.active and drains.blocks(key_hash, slot)) or (self.nacked and key_hash in self.nacked):
+            if (
+                target is None
+                or not target.ready()
+                or (keys and self.ordered and key_hash in keys)
+                or (drains.active and drains.blocks(key_hash, slot))
+                or (self.nacked and key_hash in self.nacked)
+            ):
                 self._wait(offset, key_hash)
             else:
                 charged += self.give(target, offset, key_hash, entry, source.count)
