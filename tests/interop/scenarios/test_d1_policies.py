@@ -103,6 +103,7 @@ def frozen_consumer(url: str, topic: str) -> Iterator[None]:
         assert process.stdout is not None
         assert process.stdout.readline() == "subscribed\n"
         os.kill(process.pid, signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
         yield
     finally:
         process.kill()
@@ -116,6 +117,8 @@ def test_d1_15_equal_ranges_after_the_holder_has_frozen(
     with own_broker.wire() as wire:
         wire.subscribe(topic, "s", 1, SubType.KEY_SHARED, key_shared=key_shared_meta((0, 65_535)))
     with frozen_consumer(own_broker.service_url, topic):
+        # What it said before it froze has been read when this is answered, and is no sign of life any more.
+        sub_stats(own_broker, topic)
         again = own_client.subscribe(topic, "s", KEY_SHARED, key_shared_policy=sticky((0, 65_535)))
         assert payloads(receive_all(again, 1)) == [b"held"]
 
