@@ -56,6 +56,7 @@ MODULES = (
     "src/magnetar/core/dispatch/draining.py",
     "src/magnetar/core/dispatch/keyed.py",
     "src/magnetar/core/dispatch/keyshared.py",
+    "src/magnetar/core/dispatch/lease.py",
     "src/magnetar/core/dispatch/pending.py",
     "src/magnetar/core/dispatch/shared.py",
     "src/magnetar/core/dispatch/single.py",

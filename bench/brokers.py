@@ -37,6 +37,7 @@ class Broker:
     address: str = ""
     http: str = ""
     folder: Path = field(default_factory=Path)
+    http: str = ""
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:

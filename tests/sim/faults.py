@@ -45,8 +45,8 @@ FAULTS: tuple[Planted, ...] = (
         "overtaking",
         "a newly read message does not wait behind those of its key that wait already",
         _KEYSHARED,
-        "if self.ordered and (key_hash in self.waiting_keys.keys or (self.nacked and key_hash in self.nacked)):",
-        "if False:",
+        "                or (keys and self.ordered and key_hash in keys)\n",
+        "",
         ("key_order",),
     ),
     Planted(
@@ -80,8 +80,8 @@ FAULTS: tuple[Planted, ...] = (
         _KEYSHARED,
         "            if key_hash in self.waiting_keys.keys:\n                self._queue_key(key_hash)\n"
         "        if self.skim is not None:\n            self.skim.again()\n"
-        "        self.subscription.topic.broker.wake(self.subscription)\n\n    def _watch_lease",
-        "            pass\n\n    def _watch_lease",
+        "        self.subscription.topic.broker.wake(self.subscription)\n\n    def draining",
+        "            pass\n\n    def draining",
         ("liveness",),
     ),
     Planted(

@@ -177,7 +177,7 @@ def _of_drains(value: Callable[[Drains], int]) -> Callable[[Subscription, Sample
 
 
 def _leased_out(sub: Subscription, rates: Sampler) -> int:
-    return sub.dispatcher.leased_out if isinstance(sub.dispatcher, KeyShared) else 0
+    return sub.dispatcher.lease.ended if isinstance(sub.dispatcher, KeyShared) else 0
 
 
 def _drain_age(sub: Subscription, rates: Sampler) -> float:

@@ -137,7 +137,7 @@ class AckSet:
 
     def part(self, offset: int) -> int:
         """The mask of what is left of the batch at ``offset``; -1 when nothing of it was acknowledged singly."""
-        return self.parts.get(offset, -1)
+        return self.parts.get(offset, -1) if self.parts else -1
 
     def keep_part(self, offset: int, left: int) -> int:
         """Of the batch at ``offset`` only ``left`` may still be open; the mask that is open now, 0 when none is."""

@@ -42,7 +42,9 @@ DYNAMIC = (
     "maxUnackedMessagesPerConsumer",
     "maxUnackedMessagesPerSubscription",
     "schemaCompatibilityStrategy",
+    "subscriptionKeySharedConsistentHashingReplicaPoints",
     "subscriptionKeySharedUseClassicPersistentImplementation",
+    "subscriptionKeySharedUseConsistentHashing",
     "subscriptionTypesEnabled",
     "ttlDurationDefaultInSeconds",
 )

@@ -27,9 +27,11 @@ MORE_THAN_PULSAR = {
     "maxUnackedMessagesPerConsumer",
     "maxUnackedMessagesPerSubscription",
     "schemaCompatibilityStrategy",
+    "subscriptionKeySharedConsistentHashingReplicaPoints",
+    "subscriptionKeySharedUseConsistentHashing",
     "ttlDurationDefaultInSeconds",
 }
-"""What topics follow while they are in use, which Pulsar takes from its file only."""
+"""What topics and subscriptions follow while they are in use, which Pulsar takes from its file only."""
 CLASSIC = "subscriptionKeySharedUseClassicPersistentImplementation"
 
 

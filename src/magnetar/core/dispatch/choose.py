@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.classic import ClassicKeyShared
+from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.shared import Shared
 from magnetar.core.dispatch.single import SingleActive
+from magnetar.core.selector.ring import Ring
+from magnetar.core.selector.split import WidestSplit
 
 if TYPE_CHECKING:
     from magnetar.core.subscription import Subscription
@@ -30,8 +33,14 @@ def make_dispatcher(subscription: Subscription, kind: str) -> Dispatcher:
 
 
 def outdated(subscription: Subscription) -> bool:
-    """Whether there is no dispatcher yet, or one that was made under another setting than the one of now."""
+    """Whether there is no dispatcher yet, or one that was made under other settings than those of now."""
     dispatcher = subscription.dispatcher
-    if subscription.kind != "Key_Shared" or dispatcher is None:
+    if subscription.kind != "Key_Shared" or not isinstance(dispatcher, KeyedDispatcher):
         return dispatcher is None
-    return isinstance(dispatcher, ClassicKeyShared) != subscription.topic.broker.options.key_shared_classic
+    options = subscription.topic.broker.options
+    if isinstance(dispatcher, ClassicKeyShared) != options.key_shared_classic:
+        return True
+    selector = dispatcher.selector
+    if isinstance(selector, Ring):
+        return not options.key_shared_ring or selector.points != options.ring_points
+    return isinstance(selector, WidestSplit) and options.key_shared_ring

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.entryinfo import COUNT
 from magnetar.core.selector.ring import Ring
-from magnetar.core.selector.split import WidestSplit
-from magnetar.core.selector.sticky import StickyRanges
+from magnetar.core.selector.split import SPLIT_SLOTS, WidestSplit
+from magnetar.core.selector.sticky import STICKY_SLOTS, StickyRanges
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
@@ -28,12 +28,18 @@ class KeyedDispatcher(PendingDispatcher):
         super().__init__(subscription)
         options = subscription.topic.broker.options
         self.selector: Ring | WidestSplit | StickyRanges
+        self.slots: int
+        self.first_slot: int
+        """What the selector's ``slot_of`` goes by, for where it is asked for every message."""
         if subscription.sticky:
             self.selector = StickyRanges()
+            self.slots, self.first_slot = STICKY_SLOTS, 0
         elif options.key_shared_ring:
             self.selector = Ring(options.ring_points, ring_slots)
+            self.slots, self.first_slot = ring_slots, 1
         else:
             self.selector = WidestSplit()
+            self.slots, self.first_slot = SPLIT_SLOTS, 0
         self.ordered: bool = not subscription.out_of_order
 
     def share(self, consumer: Consumer) -> int:

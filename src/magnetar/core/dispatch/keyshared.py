@@ -24,9 +24,10 @@ from magnetar.core.consumer import pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.keyed import KeyedDispatcher
+from magnetar.core.dispatch.lease import DrainLease
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Line, Waiting
-from magnetar.core.history import LEASED_OUT, note, note_drained
+from magnetar.core.history import note_drained
 from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
 from magnetar.wire.hashing import murmur3
@@ -40,8 +41,9 @@ __all__ = ["KeyShared"]
 
 _REPLAY_READ: Final = 64
 _IDLE: Final = -1
-LEASE_CHECKS = 4
-"""A drain lease is looked at this many times in its length."""
+WAITS_A_PASS: Final = 100
+"""So many of the entries that are read in one pass may have to wait."""
+READ_ON_MS: Final = 1
 
 
 class KeyShared(KeyedDispatcher):
@@ -60,8 +62,8 @@ class KeyShared(KeyedDispatcher):
         """With nack order: per held key the offsets that were nacked and are not acknowledged yet."""
         self.holding: dict[int, int] = {}
         """With nack order: per held key the one entry of it that is out since, or -1."""
-        self.lease_timer: Timer | None = None
-        self.leased_out: int = 0
+        self.lease: DrainLease = DrainLease(self)
+        self.read_timer: Timer | None = None
 
     # -- consumers come and go ---------------------------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ class KeyShared(KeyedDispatcher):
         fresh.cleared_total += before.ended(fresh)
         self.drains = fresh
         note_drained(self.subscription, before, fresh)
-        self._watch_lease()
+        self.lease.watch()
 
     # -- drains end --------------------------------------------------------------------------------------------------
 
@@ -161,16 +163,16 @@ class KeyShared(KeyedDispatcher):
         """The key may be sent again: at once, or together with others after ``keySharedUnblockingIntervalMs``."""
         broker = self.subscription.topic.broker
         self.freed[key_hash] = True
-        if self.unblock_timer is not None:
-            return
         interval = broker.options.key_shared_unblocking_ms
         if interval <= 0:
             self._unblock()
-        else:
+        elif self.unblock_timer is None:
             self.unblock_timer = broker.timers.at(broker.now_ms + interval, self._unblock)
 
     def _unblock(self) -> None:
-        self.unblock_timer = None
+        if self.unblock_timer is not None:
+            self.unblock_timer.cancel()
+            self.unblock_timer = None
         freed = self.freed
         self.freed = {}
         for key_hash in freed:
@@ -179,41 +181,6 @@ class KeyShared(KeyedDispatcher):
         if self.skim is not None:
             self.skim.again()
         self.subscription.topic.broker.wake(self.subscription)
-
-    def _watch_lease(self) -> None:
-        """With a drain lease: look at the drains a few times while it runs."""
-        broker = self.subscription.topic.broker
-        lease = broker.options.key_shared_drain_lease_ms
-        if lease > 0 and self.lease_timer is None and self.drains.active:
-            self.lease_timer = broker.timers.at(broker.now_ms + max(lease // LEASE_CHECKS, 1), self._check_lease)
-
-    def _check_lease(self) -> None:
-        self.lease_timer = None
-        broker = self.subscription.topic.broker
-        lease = broker.options.key_shared_drain_lease_ms
-        if lease > 0 and not self.subscription.deleted:
-            self._end_leases(broker.now_ms - lease)
-            self._watch_lease()
-
-    def _end_leases(self, before_ms: int) -> None:
-        """Disconnect whoever holds since before the given time what others wait for, and acknowledged nothing since."""
-        for consumer in list(self.subscription.consumers):
-            if max(consumer.last_acked_ms, consumer.connected_ms) >= before_ms:
-                continue
-            for word in consumer.pending.values():
-                key_hash = pending_hash(word)
-                slot = self.selector.slot_of(key_hash)
-                since = self.drains.since_ms(slot)
-                if not 0 < since <= before_ms or self.owner(slot) is consumer:
-                    continue
-                if key_hash in self.waiting_keys.keys or (self.drains.is_coarse(slot) and self._slot_waits(slot)):
-                    self.leased_out += 1
-                    note(self.subscription, LEASED_OUT, consumer, 0, len(consumer.pending))
-                    consumer.session.drop_consumer(consumer)
-                    break
-
-    def _slot_waits(self, slot: int) -> bool:
-        return any(self.selector.slot_of(key_hash) == slot for key_hash in self.waiting_keys.keys)
 
     def draining(self) -> int:
         return self.drains.active
@@ -240,7 +207,7 @@ class KeyShared(KeyedDispatcher):
         target = self.owner(slot)
         if self.drains.blocks(key_hash, slot):
             self.drains.note_blocked(slot)
-            self._watch_lease()
+            self.lease.watch()
         elif target is not None:
             target.line.add(offset, key_hash)
 
@@ -313,6 +280,8 @@ class KeyShared(KeyedDispatcher):
     # -- sending -----------------------------------------------------------------------------------------------------
 
     def dispatch(self) -> None:
+        if self.drains.active:
+            self.lease.watch()
         if self.blocked:
             return
         for consumer in list(self.subscription.consumers):
@@ -351,23 +320,59 @@ class KeyShared(KeyedDispatcher):
 
     def _serve_new(self) -> None:
         """Read on and send each entry to its key's owner, or let it wait."""
-        source, waiting, acks = self.source, self.waiting_keys, self.subscription.acks
-        end = self.subscription.topic.tail.end
+        source, waiting, sub = self.source, self.waiting_keys, self.subscription
+        acks, keys, drains, owners = sub.acks, self.waiting_keys.keys, self.drains, self.owners
+        end, now_ms = sub.topic.tail.end, sub.topic.broker.now_ms
+        slots, first = self.slots, self.first_slot
         limit, ready = self.look_ahead(), self.any_ready()
-        while self.read_next < end and waiting.count < limit and ready and not self.blocked:
+        full = min(limit, waiting.count + WAITS_A_PASS)
+        charged = 0
+        while self.read_next < end and waiting.count < full and ready and not self.blocked:
             offset = self.read_next
             if acks.contains(offset) or (self.skim is not None and self.skim.took(offset)):
                 self.read_next = offset + 1
-            elif source.load(offset, end - offset):
-                self.read_next = offset + 1
-                target = self._route(offset, source.entry)
-                ready = target is None or target.ready() or self.any_ready()
+                continue
+            if not source.load(offset, end - offset):
+                break
+            self.read_next = offset + 1
+            entry = source.entry
+            if not entry:
+                sub.lose(offset)
+                continue
+            key_hash = murmur3(sticky_key(entry))
+            slot = key_hash % slots + first or 1
+            target = owners.get(slot) or self.owner(slot)
+            if (
+                target is None
+                or not target.ready()
+                or (keys and self.ordered and key_hash in keys)
+                or (drains.active and drains.blocks(key_hash, slot))
+                or (self.nacked and key_hash in self.nacked)
+            ):
+                self._wait(offset, key_hash)
             else:
+                charged += self.give(target, offset, key_hash, entry, source.count)
+                if target.last_sent_ms != now_ms:
+                    sub.sent(target, 0)
+                ready = target.ready() or self.any_ready()
+        sub.messages_out += charged
+        if waiting.count >= full and ready and self.read_next < end and not self.blocked:
+            if waiting.count < limit:
+                self._read_on_soon()
                 return
-        if waiting.count >= limit and ready and self.read_next < end and not self.blocked:
             if self.skim is None:
                 self.skim = Skim(self)
             self.skim.run(end)
+
+    def _read_on_soon(self) -> None:
+        """Many entries had to wait in this pass: let their consumers ask for more before reading on."""
+        if self.read_timer is None:
+            broker = self.subscription.topic.broker
+            self.read_timer = broker.timers.at(broker.now_ms + READ_ON_MS, self._read_on)
+
+    def _read_on(self) -> None:
+        self.read_timer = None
+        self.subscription.topic.broker.wake(self.subscription)
 
     def free_owner(self, key_hash: int, slot: int) -> Consumer | None:
         """The consumer that may be sent a newly read entry of the key now."""
@@ -377,17 +382,3 @@ class KeyShared(KeyedDispatcher):
         if self.ordered and (key_hash in self.waiting_keys.keys or (self.nacked and key_hash in self.nacked)):
             return None
         return None if self.drains.active and self.drains.blocks(key_hash, slot) else target
-
-    def _route(self, offset: int, entry: bytes) -> Consumer | None:
-        """Send a newly read entry, or let it wait; the consumer that it was sent to."""
-        sub = self.subscription
-        if not entry:
-            sub.lose(offset)
-            return None
-        key_hash = murmur3(sticky_key(entry))
-        target = self.free_owner(key_hash, self.selector.slot_of(key_hash))
-        if target is None:
-            self._wait(offset, key_hash)
-            return None
-        sub.sent(target, self.give(target, offset, key_hash, entry, self.source.count))
-        return target

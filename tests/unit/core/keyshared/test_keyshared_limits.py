@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from magnetar.core.dispatch.keyshared import READ_ON_MS
 from magnetar.core.dispatch.skim import AGAIN_MS, AHEAD_MAX
 from magnetar.wire.commands import pb
 from tests.support.corebroker import KEY_SHARED, SHARED
-from tests.unit.core.keyshared.scene import Joined, Scene, keys_of
+from tests.unit.core.keyshared.scene import Joined, Scene, Still, keys_of
 
 
 @pytest.mark.parametrize(
@@ -220,3 +221,44 @@ def test_ranges_that_make_no_sense_are_refused(ranges: list[tuple[int, int]]) ->
     assert answer is not None
     assert answer.message.error == 19
     assert scene.sub.consumers == []
+
+
+def test_of_what_is_read_in_one_pass_only_so_much_may_wait() -> None:
+    """So that consumers that ask for more in time are sent what is read, and not what has waited."""
+    scene = Still()
+    slow = scene.join("slow", permits=0)
+    quick = scene.join("quick")
+    (theirs,), (ours,) = keys_of(scene, "slow"), keys_of(scene, "quick")
+    scene.producer.publish(*[b"%s:%d" % (theirs.encode(), number) for number in range(250)], key=theirs)
+    scene.publish(ours)
+    waiting = scene.dispatcher.waiting()
+    assert waiting < 250
+    assert quick.new() == []
+    slow.flow(1000)
+    assert slow.new() == [(theirs, number) for number in range(250)]
+    assert quick.new() == [(ours, 1)]
+    # Nobody has to do anything for reading to go on.
+    scene.held("slow").permits = 0
+    scene.producer.publish(*[b"%s:%d" % (theirs.encode(), number) for number in range(250, 750)], key=theirs)
+    scene.publish(ours)
+    assert quick.new() == []
+    scene.broker.advance(5 * READ_ON_MS)
+    assert quick.new() == [(ours, 2)]
+    assert scene.dispatcher.waiting() == 500
+
+
+def test_skimming_anew_that_ends_early_remembers_what_lies_ahead() -> None:
+    scene = Scene(look_ahead_per_consumer=0, look_ahead_per_subscription=1)
+    slow, middle, quick = scene.join("slow", 0), scene.join("middle", 0), scene.join("quick", 2)
+    (first,), (second,), (third,) = (keys_of(scene, name) for name in ("slow", "middle", "quick"))
+    scene.publish(first, second, third, third)
+    assert quick.new() == [(third, 1), (third, 2)]
+    middle.flow(1)
+    scene.settle(AGAIN_MS)
+    assert middle.new() == [(second, 1)]
+    slow.flow(10)
+    quick.flow(10)
+    middle.flow(10)
+    scene.settle(AGAIN_MS)
+    assert (slow.new(), middle.new(), quick.new()) == ([(first, 1)], [], [])
+    assert scene.dispatcher.unacked() == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from magnetar.core.dispatch.keyshared import LEASE_CHECKS
+from magnetar.core.dispatch.lease import LEASE_CHECKS
 from magnetar.core.upkeep import expire
 from tests.unit.core.keyshared.scene import Joined, Scene, keys_of
 
@@ -202,7 +202,7 @@ def test_a_holder_that_acknowledges_nothing_is_disconnected_and_its_messages_go_
     scene.broker.advance(100 + 1_000 // LEASE_CHECKS)
     assert first.client.names() == ["CLOSE_CONSUMER"]
     assert second.new() == [(key, 1), (key, 2)]
-    assert scene.dispatcher.leased_out == 1
+    assert scene.dispatcher.lease.ended == 1
 
 
 def test_a_holder_that_acknowledges_something_keeps_its_lease() -> None:
@@ -223,7 +223,7 @@ def test_a_drain_that_holds_up_nobody_costs_nobody_the_connection() -> None:
     scene, first, _second, _key = leased()
     scene.broker.advance(60_000)
     assert first.client.names() == []
-    assert scene.dispatcher.leased_out == 0
+    assert scene.dispatcher.lease.ended == 0
 
 
 def test_without_a_lease_a_drain_lasts_and_one_given_later_counts() -> None:
