@@ -82,6 +82,10 @@ class Options:
     look_ahead_per_subscription: int = 40_000
     history_events_max: int = 100
     """How many of its latest changes a subscription remembers."""
+    delayed_delivery: bool = True
+    delay_tick_ms: int = 1_000
+    max_delay_ms: int = 0
+    """The longest delay that a producer may ask for; 0: any."""
     subscription_metadata_bytes: int = 1_024
 
     def values(self) -> dict[str, Any]:

@@ -72,4 +72,7 @@ def core_options(settings: Settings) -> Options:
     o.key_shared_drain_lease_ms = s.keySharedDrainLeaseMs
     o.look_ahead_per_consumer = s.keySharedLookAheadMsgInReplayThresholdPerConsumer
     o.look_ahead_per_subscription = s.keySharedLookAheadMsgInReplayThresholdPerSubscription
+    o.delayed_delivery = s.delayedDeliveryEnabled
+    o.delay_tick_ms = s.delayedDeliveryTickTimeMillis
+    o.max_delay_ms = s.delayedDeliveryMaxDelayInMillis
     return o

@@ -250,11 +250,9 @@ class Settings:
     preciseDispatcherFlowControl: bool = _key(False, "Estimate the messages of an entry when reading.", later=True)
     unblockStuckSubscriptionEnabled: bool = _key(False, "Look for stuck subscriptions and wake them.", later=True)
     delayedDeliveryEnabled: bool = _key(True, "Hold messages back until the time that their producer asked for.")
-    delayedDeliveryTickTimeMillis: int = _some(1000, "Precision of delayed delivery, in milliseconds.")
-    isDelayedDeliveryDeliverAtTimeStrict: bool = _key(False, "Never deliver before the time, not even by one tick.")
-    delayedDeliveryMaxDelayInMillis: int = _limit(
-        0, "Longest delay that a producer may ask for; 0: no limit.", later=True
-    )
+    delayedDeliveryTickTimeMillis: int = _some(1000, "Time in which delayed messages that are due are served together.")
+    isDelayedDeliveryDeliverAtTimeStrict: bool = _key(False, "Has no meaning here: nothing comes before its time.")
+    delayedDeliveryMaxDelayInMillis: int = _limit(0, "Longest delay that a producer may ask for; 0: no limit.")
 
     # Failover and Key_Shared.
     activeConsumerFailoverDelayTimeMillis: int = _limit(1000, "Pause before a newly active consumer gets messages.")

@@ -114,7 +114,7 @@ def test_noise_in_entries(noise: bytes, count: int) -> None:
         assert isinstance(metadata.sticky_key(made), bytes)
         for look in (
             metadata.peek,
-            metadata.peek_count,
+            metadata.peek_deliver_at,
             metadata.peek_publish_time,
             entry.checksum_ok,
             entry.metadata_bounds,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from magnetar.admin.answers import Fields
 from magnetar.admin.rates import Sampler, topic_out
 from magnetar.admin.stats.common import backlog_bytes, iso
-from magnetar.admin.stats.subscription import subscription_stats
+from magnetar.admin.stats.subscription import delayed_index_bytes, subscription_stats
 from magnetar.core.producer import MODES, Producer
 from magnetar.core.topic import Topic
 
@@ -74,7 +74,7 @@ def topic_stats(topic: Topic, view: View) -> Fields:
     holes = sum(int(str(sub["nonContiguousDeletedMessagesRanges"])) for sub in subs.values())
     found["nonContiguousDeletedMessagesRanges"] = holes
     found["nonContiguousDeletedMessagesRangesSerializedSize"] = 0
-    found["delayedMessageIndexSizeInBytes"] = 0
+    found["delayedMessageIndexSizeInBytes"] = sum(map(delayed_index_bytes, topic.subscriptions.values()))
     found["compaction"] = COMPACTION
     found["ownerBroker"] = view.owner
     found["topicCreationTimeStamp"] = topic.created_ms

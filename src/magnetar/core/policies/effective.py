@@ -44,6 +44,9 @@ class TopicPolicies:
         self.schema_enforced: bool = options.schema_enforced
         self.schema_always_enforced: bool = options.schema_enforced
         """The broker enforces it for all; no policy takes that back."""
+        self.delayed_delivery: bool = options.delayed_delivery
+        self.delay_tick_ms: int = options.delay_tick_ms
+        self.max_delay_ms: int = options.max_delay_ms if options.delayed_delivery else 0
 
     def put(self, name: str, value: Any) -> None:
         """A policy as it is stored takes the place of what holds so far; those that limit nothing here pass."""
@@ -115,6 +118,10 @@ def _schema_enforced(found: TopicPolicies, value: Any) -> None:
 
 def _schema_auto_update(found: TopicPolicies, value: Any) -> None:
     found.schema_auto_update = bool(value)
+def _delayed(found: TopicPolicies, value: Any) -> None:
+    found.delayed_delivery = bool(value["active"])
+    found.delay_tick_ms = max(int(value["tickTime"]), 1)
+    found.max_delay_ms = int(value["maxDeliveryDelayInMillis"]) if found.delayed_delivery else 0
 
 
 _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
@@ -129,6 +136,7 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "max_message_size": _message_bytes,
     "deduplicationEnabled": _deduplication,
     "subscription_types_enabled": _types,
+    "delayed_delivery_policies": _delayed,
     "autoSubscriptionCreationOverride": _auto_subscription,
     "schema_compatibility_strategy": _schema_strategy,
     "schema_validation_enforced": _schema_enforced,
