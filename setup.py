@@ -54,6 +54,7 @@ MODULES = (
     "src/magnetar/core/topic.py",
     "src/magnetar/core/dispatch/base.py",
     "src/magnetar/core/dispatch/classic.py",
+    "src/magnetar/core/dispatch/compacted.py",
     "src/magnetar/core/dispatch/delayed.py",
     "src/magnetar/core/dispatch/delaying.py",
     "src/magnetar/core/dispatch/draining.py",

@@ -53,6 +53,7 @@ class Consumer:
         self.subscription: Subscription = subscription
         self.priority: int = 0
         self.epoch: int = -1
+        self.read_compacted: bool = False
         self.heads: MessageHeads = MessageHeads(consumer_id, subscription.topic.name.partition, -1)
         self.permits: int = 0
         self.unacked: int = 0

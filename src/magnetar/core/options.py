@@ -86,6 +86,10 @@ class Options:
     delay_tick_ms: int = 1_000
     max_delay_ms: int = 0
     """The longest delay that a producer may ask for; 0: any."""
+    compaction_threshold: int = 0
+    """Bytes that are not compacted yet at which a topic is compacted; 0: only on demand."""
+    compaction_check_ms: int = 60_000
+    compaction_retain_null_key: bool = False
     subscription_metadata_bytes: int = 1_024
 
     def values(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from magnetar.core.commit import Run
+from magnetar.core.compaction.state import COMPACTED_KEY, Compacted, TopicCompaction
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
 from magnetar.core.dedup import Dedup
 from magnetar.core.entryinfo import CHUNK, COUNT
@@ -77,6 +78,7 @@ class Topic:
         self.deduplicated: int = 0
         self.pending_runs: int = 0
         self.touched: bool = False
+        self.compaction: TopicCompaction = TopicCompaction()
 
     # -- state in the log ------------------------------------------------------------------------------------------
 
@@ -97,6 +99,9 @@ class Topic:
         self.tail.restart(recovered.end)
         if self.ledgers.sizes:
             self.ledgers.sizes[-1] = max(recovered.size_bytes - sum(self.ledgers.sizes[:-1]), 0)
+        compacted = state.get(COMPACTED_KEY)
+        if compacted is not None and compacted.value is not None:
+            self.compaction.view = Compacted.decode(compacted.value)
         known = state.get(DEDUP_KEY)
         if known is not None and self.dedup is not None:
             for data in ([known.value] if known.value else []) + known.merges:
@@ -130,6 +135,8 @@ class Topic:
         """All state of the topic with its present values, for a checkpoint."""
         found = [(self.stream, LEDGERS_KEY, self.ledgers.encode())] if self.ledgers.ids else []
         found.append((self.stream, FACTS_KEY, _FACTS.pack(int(self.terminated), self.epoch, self.created_ms)))
+        if self.compaction.view is not None:
+            found.append((self.stream, COMPACTED_KEY, self.compaction.view.encode()))
         if self.dedup is not None and self.dedup.kept:
             found.append((self.stream, DEDUP_KEY, self.dedup.encode()))
         found.extend(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from magnetar.core.compaction.runner import forget
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.creating import create_partitioned, create_topic
 from magnetar.core.history import DISCONNECTED, note
 from magnetar.core.names import TopicName
@@ -75,6 +77,8 @@ def create_subscription(topic: Topic, name: str, offset: int, properties: dict[s
 def delete_subscription(sub: Subscription, done: Done) -> None:
     """The subscription goes, and whoever is connected to it is sent away."""
     delete_cursor(sub)
+    if sub.name == COMPACTION_CURSOR:
+        forget(sub.topic)
     sub.topic.broker.when_durable(done)
 
 

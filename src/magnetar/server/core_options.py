@@ -75,4 +75,7 @@ def core_options(settings: Settings) -> Options:
     o.delayed_delivery = s.delayedDeliveryEnabled
     o.delay_tick_ms = s.delayedDeliveryTickTimeMillis
     o.max_delay_ms = s.delayedDeliveryMaxDelayInMillis
+    o.compaction_threshold = s.brokerServiceCompactionThresholdInBytes
+    o.compaction_check_ms = s.brokerServiceCompactionMonitorIntervalInSeconds * 1000
+    o.compaction_retain_null_key = s.topicCompactionRetainNullKey
     return o

@@ -254,6 +254,13 @@ class Settings:
     isDelayedDeliveryDeliverAtTimeStrict: bool = _key(False, "Has no meaning here: nothing comes before its time.")
     delayedDeliveryMaxDelayInMillis: int = _limit(0, "Longest delay that a producer may ask for; 0: no limit.")
 
+    # Compaction.
+    brokerServiceCompactionMonitorIntervalInSeconds: int = _some(60, "Time between two looks for topics to compact.")
+    brokerServiceCompactionThresholdInBytes: int = _limit(
+        0, "Bytes not compacted yet at which a topic is compacted; 0: only on demand."
+    )
+    topicCompactionRetainNullKey: bool = _key(False, "Keep messages without a key when a topic is compacted.")
+
     # Failover and Key_Shared.
     activeConsumerFailoverDelayTimeMillis: int = _limit(1000, "Pause before a newly active consumer gets messages.")
     activeConsumerFailoverConsistentHashing: bool = _key(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.classic import ClassicKeyShared
+from magnetar.core.dispatch.compacted import CompactedActive
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.shared import Shared
-from magnetar.core.dispatch.single import SingleActive
 
 if TYPE_CHECKING:
     from magnetar.core.subscription import Subscription
@@ -26,7 +26,7 @@ def make_dispatcher(subscription: Subscription, kind: str) -> Dispatcher:
     if kind == "Key_Shared":
         classic = subscription.topic.broker.options.key_shared_classic
         return ClassicKeyShared(subscription) if classic else KeyShared(subscription)
-    return SingleActive(subscription, kind)
+    return CompactedActive(subscription, kind)
 
 
 def outdated(subscription: Subscription) -> bool:
