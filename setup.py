@@ -48,6 +48,7 @@ MODULES = (
     "src/magnetar/core/sending.py",
     "src/magnetar/core/session.py",
     "src/magnetar/core/source.py",
+    "src/magnetar/core/stamping.py",
     "src/magnetar/core/subscription.py",
     "src/magnetar/core/tail.py",
     "src/magnetar/core/timers.py",

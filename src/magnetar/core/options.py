@@ -90,6 +90,10 @@ class Options:
     """Bytes that are not compacted yet at which a topic is compacted; 0: only on demand."""
     compaction_check_ms: int = 60_000
     compaction_retain_null_key: bool = False
+    entry_timestamp: bool = False
+    entry_index: bool = False
+    """Whether entries are stored with the time at which they came and the index of their last message."""
+    entry_metadata_exposed: bool = False
     subscription_metadata_bytes: int = 1_024
 
     def values(self) -> dict[str, Any]:

@@ -85,6 +85,8 @@ class Session:
         self.client_version: str = ""
         self.protocol_version: int = 0
         self.partial_producers: bool = False
+        self.entry_metadata: bool = False
+        """Whether the peer gets broker entry metadata."""
         self.connected_ms: int = broker.now_ms
         self.seen_ms: int = broker.now_ms
         self.pinged_ms: int = 0

@@ -21,6 +21,7 @@ from magnetar.core.ledgers import Ledgers
 from magnetar.core.measure import Measure, measure
 from magnetar.core.names import TopicName
 from magnetar.core.policies.effective import TopicPolicies
+from magnetar.core.stamping import STAMPS_KEY, Stamps
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream, Trim
@@ -79,6 +80,7 @@ class Topic:
         self.pending_runs: int = 0
         self.touched: bool = False
         self.compaction: TopicCompaction = TopicCompaction()
+        self.stamps: Stamps = Stamps(broker.options.entry_timestamp, broker.options.entry_index)
 
     # -- state in the log ------------------------------------------------------------------------------------------
 
@@ -102,6 +104,8 @@ class Topic:
         compacted = state.get(COMPACTED_KEY)
         if compacted is not None and compacted.value is not None:
             self.compaction.view = Compacted.decode(compacted.value)
+        if STAMPS_KEY in state:
+            self.stamps.restore(state[STAMPS_KEY])
         known = state.get(DEDUP_KEY)
         if known is not None and self.dedup is not None:
             for data in ([known.value] if known.value else []) + known.merges:
@@ -137,6 +141,8 @@ class Topic:
         found.append((self.stream, FACTS_KEY, _FACTS.pack(int(self.terminated), self.epoch, self.created_ms)))
         if self.compaction.view is not None:
             found.append((self.stream, COMPACTED_KEY, self.compaction.view.encode()))
+        if self.stamps.any:
+            found.append((self.stream, STAMPS_KEY, self.stamps.encode()))
         if self.dedup is not None and self.dedup.kept:
             found.append((self.stream, DEDUP_KEY, self.dedup.encode()))
         found.extend(
@@ -184,6 +190,8 @@ class Topic:
         run.producer.session.pending += count
         self.pending_runs += 1
         commit = self.broker.commit
+        if self.stamps.on:
+            self.stamps.put_on(self, run)
         commit.records.append(Append(self.stream, run.offset, run.entries))
         if run.top >= 0:
             commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(run.producer.name, run.top)))
@@ -227,6 +235,7 @@ class Topic:
             if info & CHUNK:
                 self.chunked = True
         self.messages_in += messages
+        self.stamps.durable += messages if self.stamps.on else 0
         self.bytes_in += run.size_bytes
         self.entries_in += count
         self.last_publish_ms = self.broker.now_ms
@@ -249,6 +258,7 @@ class Topic:
         """The runs, all that were pending here, will never be on disk."""
         self.pending_runs = 0
         self.next_offset = self.tail.end
+        self.stamps.next = self.stamps.durable
         self.ledgers.cut(self.next_offset)
         if self.dedup is not None:
             self.dedup.void()

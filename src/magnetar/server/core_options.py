@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from magnetar import __version__
 from magnetar.core.options import Options
-from magnetar.server.settings import Settings
+from magnetar.server.settings import INDEX_INTERCEPTOR, TIME_INTERCEPTOR, Settings
 
 __all__ = ["core_options"]
 
@@ -78,4 +78,7 @@ def core_options(settings: Settings) -> Options:
     o.compaction_threshold = s.brokerServiceCompactionThresholdInBytes
     o.compaction_check_ms = s.brokerServiceCompactionMonitorIntervalInSeconds * 1000
     o.compaction_retain_null_key = s.topicCompactionRetainNullKey
+    o.entry_timestamp = TIME_INTERCEPTOR in s.brokerEntryMetadataInterceptors
+    o.entry_index = INDEX_INTERCEPTOR in s.brokerEntryMetadataInterceptors
+    o.entry_metadata_exposed = s.exposingBrokerEntryMetadataToClientEnabled
     return o

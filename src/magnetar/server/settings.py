@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TypeVar
 
-__all__ = ["Key", "Settings", "Value", "keys"]
+__all__ = ["INDEX_INTERCEPTOR", "TIME_INTERCEPTOR", "Key", "Settings", "Value", "keys"]
 
 Value = bool | int | float | str | tuple[str, ...] | None
 """What a setting can be. A tuple is written as a list with commas, None as nothing at all."""
@@ -72,6 +72,8 @@ def _some(default: int, text: str, *, later: bool = False) -> int:
 
 _SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
 _QUOTA_POLICIES = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
+TIME_INTERCEPTOR = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
+INDEX_INTERCEPTOR = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 _INACTIVE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 _SCHEMA_STRATEGIES = (
     "UNDEFINED", "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE", "BACKWARD", "FORWARD", "FULL",
@@ -300,9 +302,10 @@ class Settings:
     isAllowAutoUpdateSchemaEnabled: bool = _key(True, "Let producers register new schemas.")
     isSchemaValidationEnforced: bool = _key(False, "Refuse producers without a schema on a topic that has one.")
     transactionCoordinatorEnabled: bool = _key(False, "Serve transactions.", refused=True)
-    exposingBrokerEntryMetadataToClientEnabled: bool = _key(
-        False, "Send the broker's own metadata of an entry to clients.", later=True
+    brokerEntryMetadataInterceptors: tuple[str, ...] = _key(
+        (), "What the broker writes before each entry: time, index.", one_of=(TIME_INTERCEPTOR, INDEX_INTERCEPTOR)
     )
+    exposingBrokerEntryMetadataToClientEnabled: bool = _key(False, "Send that to clients that know it.")
 
     # Metrics.
     statsUpdateFrequencyInSecs: int = _some(60, "Time over which rates in the statistics are measured.")
