@@ -19,6 +19,7 @@ from setuptools.command.build_ext import build_ext
 
 MODULES = (
     "src/magnetar/wire/acks.py",
+    "src/magnetar/wire/delivery.py",
     "src/magnetar/wire/entry.py",
     "src/magnetar/wire/frames.py",
     "src/magnetar/wire/hashing.py",

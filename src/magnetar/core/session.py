@@ -24,10 +24,10 @@ from magnetar.core.sending import SendBatch, Sending
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, UNSOLICITED_REQUEST_ID, encode, pb
+from magnetar.wire.delivery import peek_deliver_at
 from magnetar.wire.errors import WireError
 from magnetar.wire.frames import next_frame
 from magnetar.wire.hot import decode_ack, decode_flow, decode_plain_ack, decode_redeliver, decode_send, split
-from magnetar.wire.metadata import peek_deliver_at
 from magnetar.wire.replies import PONG_FRAME, ack_response
 
 if TYPE_CHECKING:

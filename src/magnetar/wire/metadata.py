@@ -17,7 +17,7 @@ from magnetar.wire.errors import WireError
 from magnetar.wire.stickykey import NONE_KEY, sticky_key
 from magnetar.wire.varint import int32, int64, rest_of_varint, short_tag, skip_field
 
-__all__ = ["NONE_KEY", "Metadata", "peek", "peek_deliver_at", "peek_publish_time", "sticky_key"]
+__all__ = ["NONE_KEY", "Metadata", "peek", "peek_publish_time", "sticky_key"]
 
 _TAG_PRODUCER_NAME: Final = 1 << 3 | 2
 _TAG_SEQUENCE_ID: Final = 2 << 3
@@ -210,14 +210,6 @@ def peek_publish_time(entry: bytes) -> int:
     if n < 0:
         raise WireError("metadata lacks publish_time")
     return n
-
-
-def peek_deliver_at(entry: bytes) -> int:
-    """Find the time before which an entry is not to be delivered; 0 for none, and for metadata that makes no sense."""
-    try:
-        return max(int64(_peek_number(entry, _TAG_DELIVER_AT_TIME, 0)), 0)
-    except WireError:
-        return 0
 
 
 def _peek_number(entry: bytes, wanted: int, absent: int) -> int:

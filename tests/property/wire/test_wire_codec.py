@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from magnetar.wire import hot
 from magnetar.wire.commands import decode, encode, pb
+from magnetar.wire.delivery import peek_deliver_at
 from magnetar.wire.entry import seal
 from magnetar.wire.frames import next_frame
-from magnetar.wire.metadata import peek, peek_deliver_at, peek_publish_time, sticky_key
+from magnetar.wire.metadata import peek, peek_publish_time, sticky_key
 from tests.property.wire.wire_strategies import messages, shuffled
 
 U64 = st.one_of(st.integers(0, 1 << 17), st.integers(0, (1 << 64) - 1))

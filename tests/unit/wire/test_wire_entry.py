@@ -13,10 +13,11 @@ import pytest
 from magnetar.wire import commands, hashing, replies
 from magnetar.wire.batch import iter_batch
 from magnetar.wire.commands import pb
+from magnetar.wire.delivery import peek_deliver_at
 from magnetar.wire.entry import checksum_ok, metadata_bounds, seal, strip_broker_metadata, strip_checksum
 from magnetar.wire.errors import WireError
 from magnetar.wire.hashing import murmur3, slot, topics_hash
-from magnetar.wire.metadata import NONE_KEY, peek, peek_deliver_at, peek_publish_time, sticky_key
+from magnetar.wire.metadata import NONE_KEY, peek, peek_publish_time, sticky_key
 
 META = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=99)
 SEALED = seal(META.SerializeToString(), b"payload")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from magnetar.core.dispatch.delayed import Delayed
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.timers import Timer
-from magnetar.wire.metadata import peek_deliver_at
+from magnetar.wire.delivery import peek_deliver_at
 
 if TYPE_CHECKING:
     from magnetar.core.policies.effective import TopicPolicies
