@@ -141,7 +141,11 @@ def grow_partitions(broker: Broker, name: TopicName, partitions: int, done: Done
     """
     before = broker.catalog.partitions(name)
     first = broker.topics.get(str(name.with_partition(0)))
-    names = [sub.name for sub in first.subscriptions.values() if sub.durable] if first is not None else []
+    names = (
+        [sub.name for sub in first.subscriptions.values() if sub.durable and sub.name != COMPACTION_CURSOR]
+        if first is not None
+        else []
+    )
     missing = list(range(before, partitions))
     failed: list[Exception] = []
 
