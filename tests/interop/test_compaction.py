@@ -132,7 +132,7 @@ def test_statistics(own_broker: StartedBroker, own_client: pulsar.Client, topic:
 
 
 def test_a_crash_right_after_it_began(own_broker: StartedBroker, own_client: pulsar.Client, topic: str) -> None:
-    producer = own_client.create_producer(topic, batching_enabled=True)
+    producer = own_client.create_producer(topic, batching_enabled=True, block_if_queue_full=True)
     for number in range(2_000):
         producer.send_async(b"%d" % number, lambda result, _: None, partition_key=f"k{number % 100}")
     producer.flush()
