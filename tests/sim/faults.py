@@ -307,7 +307,7 @@ FAULTS: tuple[Planted, ...] = (
         "reader_under_retention",
         "a reader gets what retention has dropped, under ids of no message",
         "core/source.py",
-        "        if offset < self.subscription.topic.first_offset:",
+        "        if self.of_topic and offset < self.subscription.topic.first_offset:",
         "        if offset < 0:",
         ("durable_first", "verbatim"),
         world="mixed",

@@ -326,6 +326,11 @@ class CoreBroker:
                 moved = self.log.step() or moved
             if self.auto:
                 moved = self.log.step_read() or moved
+            works, self.core.works = self.core.works, []
+            for work in works:
+                work.run()
+                work.done(None)
+                moved = True
             if self.auto_store and self.writes:
                 self.store()
                 moved = True

@@ -18,7 +18,7 @@ from magnetar.admin.metric_clients import CONSUMER, PRODUCER, Levels
 from magnetar.admin.metric_sums import Sums, durable_backlog
 from magnetar.admin.rates import Sampler, bytes_out
 from magnetar.admin.stats.common import backlog_age_ms, backlog_bytes
-from magnetar.admin.stats.subscription import blocked
+from magnetar.admin.stats.subscription import blocked, delayed_index_bytes
 from magnetar.core.broker import Broker
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.draining import Drains
@@ -165,6 +165,10 @@ def _in_replay(sub: Subscription, rates: Sampler) -> int:
     return sub.dispatcher.waiting() if sub.dispatcher is not None else 0
 
 
+def _delayed(sub: Subscription, rates: Sampler) -> int:
+    return sub.dispatcher.delayed_count() if sub.dispatcher is not None else 0
+
+
 def _draining(sub: Subscription, rates: Sampler) -> int:
     return sub.dispatcher.draining() if sub.dispatcher is not None else 0
 
@@ -207,6 +211,10 @@ _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
     "pulsar_msg_backlog": durable_backlog,
     "pulsar_storage_size": lambda t, r: t.size_bytes,
     "pulsar_storage_logical_size": lambda t, r: t.size_bytes,
+    "pulsar_compaction_removed_event_count": lambda t, r: t.compaction.removed,
+    "pulsar_compaction_duration_time_in_mills": lambda t, r: t.compaction.took_ms,
+    "pulsar_compaction_compacted_entries_count": lambda t, r: view.entries if (view := t.compaction.view) else 0,
+    "pulsar_compaction_compacted_entries_size": lambda t, r: view.size_bytes if (view := t.compaction.view) else 0,
     "pulsar_storage_backlog_size": lambda t, r: backlog_bytes(t, t.low_water()),
     "pulsar_storage_backlog_age_seconds": lambda t, r: backlog_age_ms(t, t.low_water()) // 1000,
     "pulsar_storage_offloaded_size": lambda t, r: 0,
@@ -217,8 +225,9 @@ _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
 
 _SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {
     "pulsar_subscription_back_log": lambda s, r: s.backlog(),
-    "pulsar_subscription_back_log_no_delayed": lambda s, r: s.backlog(),
-    "pulsar_subscription_delayed": lambda s, r: 0,
+    "pulsar_subscription_back_log_no_delayed": lambda s, r: s.backlog() - _delayed(s, r),
+    "pulsar_subscription_delayed": _delayed,
+    "pulsar_subscription_delayed_message_index_size_bytes": lambda s, r: delayed_index_bytes(s),
     "pulsar_subscription_in_replay": _in_replay,
     "pulsar_subscription_unacked_messages": _unacked,
     "pulsar_subscription_blocked_on_unacked_messages": lambda s, r: int(blocked(s)),

@@ -13,6 +13,7 @@ from magnetar.admin.domains import REFUSED, refusing
 from magnetar.admin.handlers import (
     brokers,
     clearing,
+    compaction,
     configuration,
     explain,
     lookup,
@@ -141,6 +142,8 @@ _PERSISTENT_ROUTES: tuple[Route, ...] = (
     Route("POST", f"{_SUB}/consumer/{{consumer}}/disconnect", subscriptions.disconnect, "disconnect a consumer"),
     Route("GET", f"{_TOPIC}/lastMessageId", topics.last_message_id, "id of the last message"),
     Route("GET", f"{_TOPIC}/backlog", topics.backlog, "what lies unacknowledged"),
+    Route("PUT", f"{_TOPIC}/compaction", compaction.compact, "compact a topic"),
+    Route("GET", f"{_TOPIC}/compaction", compaction.status, "how the compaction of a topic stands"),
     Route("POST", f"{_TOPIC}/terminate", topics.terminate, "end a topic"),
     Route("POST", f"{_TOPIC}/terminate/partitions", topics.terminate_partitions, "end all partitions"),
     Route("PUT", f"{_TOPIC}/unload", topics.unload, "disconnect everybody from a topic"),

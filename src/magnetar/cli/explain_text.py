@@ -116,6 +116,10 @@ _SAID: dict[str, Callable[[Fields, int], str]] = {
         f"{_names(f)} {_is_are(f, 'does', 'do')} not read what was sent on the connection"
     ),
     "NO_PERMITS": lambda f, now: f"{_names(f)} {_is_are(f, 'has', 'have')} not asked for more{_since(f, now)}",
+    "DELAYED": lambda f, now: (
+        f"{counted(f['messageCount'], 'message waits for its', 'messages wait for their')} time, "
+        f"the next in {span(f.get('untilTimestamp', now) - now)}"
+    ),
     "LOG_READ_FAILING": lambda f, now: f"{_messages(f)} cannot be read from the log: {f.get('reason')}",
     "LOOK_AHEAD_FULL": lambda f, now: (
         f"{f['waiting']:,} entries wait for their keys, and {f['limit']:,} is how far reading goes ahead"

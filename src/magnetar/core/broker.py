@@ -8,6 +8,7 @@ happened, and then calls ``end_turn()``; after that it carries out what the core
 * ``unflushed``: sessions with frames to write; ``closing``: sessions to hang up once they are written;
 * ``take_commit()``: the records to hand to the log, when none is under way;
 * ``read_requests``: entries wanted from the log; ``meta_writes``: changes for the metadata store;
+* ``works``: what is to be run outside of the loop and then reported to its ``done``;
 * ``timers.next_due()``: when to call ``tick()`` next.
 
 What comes back goes in as ``committed()``, ``failed()``, ``read_done()`` and ``meta_done()``. One commit is under way
@@ -26,6 +27,8 @@ from collections.abc import Callable
 from magnetar.core.access import grant_exclusive
 from magnetar.core.catalog import Catalog, MetaWrite, Row
 from magnetar.core.commit import Commit, Run
+from magnetar.core.compaction.runner import Compactions
+from magnetar.core.compaction.scan import Work
 from magnetar.core.liveness import KeepAlive
 from magnetar.core.measure import Meter
 from magnetar.core.names import TopicName
@@ -89,6 +92,7 @@ class Broker:
         self.reads: dict[int, tuple[Callable[[int, int, ReadDone], None], int]] = {}
         self.tickets: int = 0
         self.meta_writes: list[MetaWrite] = []
+        self.works: list[Work] = []
         self.rows: RowWrites = RowWrites(self)
         self.policies: PolicyBook = PolicyBook(options, self.catalog)
         self.schemas: SchemaBook = SchemaBook(self)
@@ -96,6 +100,7 @@ class Broker:
         self.rates: Rates = Rates(self)
         self.keep_alive: KeepAlive = KeepAlive(self)
         self.upkeep: Upkeep = Upkeep(self)
+        self.compactions: Compactions = Compactions(self)
 
     # -- start -----------------------------------------------------------------------------------------------------
 
@@ -117,6 +122,8 @@ class Broker:
             found = recovered.streams.get(stream)
             if found is not None:
                 topic.restore(found)
+                if topic.compaction.view is not None:
+                    owned[topic.compaction.view.stream] = True
             self.topics[name] = topic
         for stream in recovered.streams:
             if stream not in owned:
@@ -124,6 +131,7 @@ class Broker:
         self.schemas.start()
         self.keep_alive.start()
         self.upkeep.start()
+        self.compactions.watch()
 
     def next_ledger(self) -> int:
         """A ledger id that was never used; durable with the commit that first uses it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from magnetar.core.batchmask import mask_words
 from magnetar.core.dispatch.waiting import Line
 from magnetar.core.entryinfo import COUNT
+from magnetar.wire.entry import strip_broker_metadata
 from magnetar.wire.replies import MessageHeads, message_head
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class Consumer:
         self.subscription: Subscription = subscription
         self.priority: int = 0
         self.epoch: int = -1
+        self.read_compacted: bool = False
+        self.strips: bool = subscription.topic.stamps.any and not session.entry_metadata
+        """Whether entries may have broker entry metadata that this peer does not get."""
         self.heads: MessageHeads = MessageHeads(consumer_id, subscription.topic.name.partition, -1)
         self.permits: int = 0
         self.unacked: int = 0
@@ -94,6 +98,8 @@ class Consumer:
     ) -> int:
         """Put the entry on the wire; ``left`` is the mask of a partly acknowledged batch or -1. Messages charged."""
         session = self.session
+        if self.strips:
+            entry = strip_broker_metadata(entry)
         size = len(entry)
         if left < 0 and not redeliveries:
             heads = self.heads

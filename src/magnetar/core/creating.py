@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
+from magnetar.core.compaction.runner import forget
 from magnetar.core.names import PERSISTENT, TopicName
 from magnetar.core.nonpersistent.opening import close_topic, open_topic
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
@@ -141,6 +142,7 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
             done(error)
             return
         broker.topics.pop(str(topic.name), None)
+        forget(topic)
         broker.commit.records.append(DropStream(topic.stream))
         broker.when_durable(done)
 

@@ -7,24 +7,29 @@ from typing import Final
 from magnetar.wire.errors import WireError
 from magnetar.wire.metadata import peek
 
-__all__ = ["CHUNK", "COUNT", "chunk_of", "entry_count", "last_batch_index"]
+__all__ = ["CHUNK", "COUNT", "DELAYED", "chunk_of", "entry_count", "last_batch_index"]
 
 CHUNK: Final = 1 << 30
 """Set in a count when the entry is one chunk of a larger message."""
+
+DELAYED: Final = 1 << 29
+"""Set in a count when the entry names a time before which it is not to be delivered."""
 
 COUNT: Final = (1 << 20) - 1
 """The messages of an entry, which count as at most this many: 5 MiB of empty ones are fewer."""
 
 
 def entry_count(entry: bytes) -> int:
-    """Messages in the entry, with CHUNK set for a chunk; 1 for metadata that cannot be read."""
+    """Messages in the entry, with CHUNK and DELAYED set where they hold; 1 for metadata that cannot be read."""
     try:
         metadata = peek(entry)
     except WireError:
         return 1
     if metadata.chunk_id >= 0 and metadata.num_chunks > 1:
-        return CHUNK | 1
-    return min(max(metadata.num_messages, 1), COUNT)
+        count = CHUNK | 1
+    else:
+        count = min(max(metadata.num_messages, 1), COUNT)
+    return count | DELAYED if metadata.deliver_at_time > 0 else count
 
 
 def chunk_of(entry: bytes) -> tuple[bytes | None, bool]:

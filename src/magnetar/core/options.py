@@ -82,6 +82,18 @@ class Options:
     look_ahead_per_subscription: int = 40_000
     history_events_max: int = 100
     """How many of its latest changes a subscription remembers."""
+    delayed_delivery: bool = True
+    delay_tick_ms: int = 1_000
+    max_delay_ms: int = 0
+    """The longest delay that a producer may ask for; 0: any."""
+    compaction_threshold: int = 0
+    """Bytes that are not compacted yet at which a topic is compacted; 0: only on demand."""
+    compaction_check_ms: int = 60_000
+    compaction_retain_null_key: bool = False
+    entry_timestamp: bool = False
+    entry_index: bool = False
+    """Whether entries are stored with the time at which they came and the index of their last message."""
+    entry_metadata_exposed: bool = False
     subscription_metadata_bytes: int = 1_024
 
     def values(self) -> dict[str, Any]:

@@ -14,20 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from magnetar.core.entryinfo import CHUNK, COUNT
+from magnetar.core.entryinfo import CHUNK, COUNT, DELAYED
 from magnetar.core.liveness import heard
 from magnetar.core.options import FRAME_PADDING_BYTES
 from magnetar.core.requests.notices import close_consumer, close_producer
 from magnetar.core.retired import Retired
+from magnetar.core.sendcheck import problem_with, refuse_send
 from magnetar.core.sending import SendBatch, Sending
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, UNSOLICITED_REQUEST_ID, encode, pb
-from magnetar.wire.entry import checksum_ok
+from magnetar.wire.delivery import peek_deliver_at
 from magnetar.wire.errors import WireError
 from magnetar.wire.frames import next_frame
 from magnetar.wire.hot import decode_ack, decode_flow, decode_plain_ack, decode_redeliver, decode_send, split
-from magnetar.wire.replies import PONG_FRAME, ack_response, send_error
+from magnetar.wire.replies import PONG_FRAME, ack_response
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -47,9 +48,8 @@ _FLOW: Final = 11
 _PING: Final = 18
 _PONG: Final = 19
 _REDELIVER: Final = 20
-_CHECKSUM_ERROR, _NOT_ALLOWED = 9, 22
+_NOT_ALLOWED = 22
 _FLAG_CHUNK: Final = 1
-_FLAG_TXN: Final = 4
 _FRAME_COST: Final = 40
 
 
@@ -85,6 +85,8 @@ class Session:
         self.client_version: str = ""
         self.protocol_version: int = 0
         self.partial_producers: bool = False
+        self.entry_metadata: bool = False
+        """Whether the peer gets broker entry metadata."""
         self.connected_ms: int = broker.now_ms
         self.seen_ms: int = broker.now_ms
         self.pinged_ms: int = 0
@@ -208,15 +210,18 @@ class Session:
                             continue
                         batch = sending.batch(producer)
                     entry = data[payload:after]
-                    problem = self._problem(producer, entry, flags)
+                    deliver_at = peek_deliver_at(entry)
+                    problem = problem_with(producer, entry, flags, deliver_at)
                     if problem:
                         sending.flush()
                         batch = sending.batch(producer)
-                        self._refuse_send(producer, max(sequence, highest), problem, flags)
+                        refuse_send(producer, max(sequence, highest), problem)
                         continue
                     batch.entries.append(entry)
                     count = min(max(count, 1), COUNT)
-                    batch.counts.append(count | CHUNK if flags & _FLAG_CHUNK else count)
+                    if flags & _FLAG_CHUNK or deliver_at:
+                        count |= (CHUNK if flags & _FLAG_CHUNK else 0) | (DELAYED if deliver_at else 0)
+                    batch.counts.append(count)
                     batch.sequences.append(sequence)
                     batch.highest.append(highest)
                     batch.size_bytes += after - payload
@@ -260,24 +265,6 @@ class Session:
             self.broker.handle(self, kind, data, start, stop)
         else:
             raise WireError(f"the first command must be CONNECT, not {NAMES.get(kind, kind)}")
-
-    def _problem(self, producer: Producer, entry: bytes, flags: int) -> int:
-        """The code of what is wrong with an entry, 0 when nothing is. A chunk is part of a message that may be larger
-        than the topic allows; what is larger than the broker allows is no whole frame to begin with."""
-        too_large = len(entry) > producer.topic.policies.max_entry_bytes and not flags & _FLAG_CHUNK
-        if too_large or flags & _FLAG_TXN:
-            return _NOT_ALLOWED
-        return 0 if checksum_ok(entry) else _CHECKSUM_ERROR
-
-    def _refuse_send(self, producer: Producer, sequence: int, code: int, flags: int) -> None:
-        if code == _CHECKSUM_ERROR:
-            message = "the checksum of the message does not hold: it was damaged on its way, send it again"
-        elif flags & _FLAG_TXN:
-            message = "transactions are not supported by this broker: send the message without one"
-        else:
-            limit = producer.topic.policies.max_entry_bytes
-            message = f"a message of {producer.topic.name} may have at most {limit} bytes (maxMessageSize)"
-        producer.topic.refuse(producer, send_error(producer.id, sequence, code, message))
 
     def _unknown_producer(self, ident: int) -> None:
         """A SEND for an id that was closed a moment ago is late; for any other id it is a mistake."""

@@ -36,6 +36,8 @@ class Source:
         self.base: int = 0
         self.window: list[bytes] = []
         self.reading: bool = False
+        self.of_topic: bool = True
+        """Whether the offsets are those of the topic, and not of another stream of it."""
         self.wanted: int = 0
         self.error: str = ""
         """Why the log could not answer the last read; it is tried again."""
@@ -49,7 +51,7 @@ class Source:
             self.entry = tail.entries[at]
             self.count = tail.counts[at]
             return True
-        if offset < self.subscription.topic.first_offset:
+        if self.of_topic and offset < self.subscription.topic.first_offset:
             # Retention has dropped it under a reader's eyes; what was read of it before has no id any more.
             self.entry = b""
             self.count = 1

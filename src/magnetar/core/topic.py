@@ -13,6 +13,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from magnetar.core.commit import Run
+from magnetar.core.compaction.state import COMPACTED_KEY, Compacted, TopicCompaction
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
 from magnetar.core.dedup import Dedup
 from magnetar.core.entryinfo import CHUNK, COUNT
@@ -20,6 +21,7 @@ from magnetar.core.ledgers import Ledgers
 from magnetar.core.measure import Measure, measure
 from magnetar.core.names import TopicName
 from magnetar.core.policies.effective import TopicPolicies
+from magnetar.core.stamping import STAMPS_KEY, Stamps
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream, Trim
@@ -77,6 +79,8 @@ class Topic:
         self.deduplicated: int = 0
         self.pending_runs: int = 0
         self.touched: bool = False
+        self.compaction: TopicCompaction = TopicCompaction()
+        self.stamps: Stamps = Stamps(broker.options.entry_timestamp, broker.options.entry_index)
 
     # -- state in the log ------------------------------------------------------------------------------------------
 
@@ -97,6 +101,11 @@ class Topic:
         self.tail.restart(recovered.end)
         if self.ledgers.sizes:
             self.ledgers.sizes[-1] = max(recovered.size_bytes - sum(self.ledgers.sizes[:-1]), 0)
+        compacted = state.get(COMPACTED_KEY)
+        if compacted is not None and compacted.value is not None:
+            self.compaction.view = Compacted.decode(compacted.value)
+        if STAMPS_KEY in state:
+            self.stamps.restore(state[STAMPS_KEY])
         known = state.get(DEDUP_KEY)
         if known is not None and self.dedup is not None:
             for data in ([known.value] if known.value else []) + known.merges:
@@ -130,6 +139,10 @@ class Topic:
         """All state of the topic with its present values, for a checkpoint."""
         found = [(self.stream, LEDGERS_KEY, self.ledgers.encode())] if self.ledgers.ids else []
         found.append((self.stream, FACTS_KEY, _FACTS.pack(int(self.terminated), self.epoch, self.created_ms)))
+        if self.compaction.view is not None:
+            found.append((self.stream, COMPACTED_KEY, self.compaction.view.encode()))
+        if self.stamps.any:
+            found.append((self.stream, STAMPS_KEY, self.stamps.encode()))
         if self.dedup is not None and self.dedup.kept:
             found.append((self.stream, DEDUP_KEY, self.dedup.encode()))
         found.extend(
@@ -177,6 +190,8 @@ class Topic:
         run.producer.session.pending += count
         self.pending_runs += 1
         commit = self.broker.commit
+        if self.stamps.on:
+            self.stamps.put_on(self, run)
         commit.records.append(Append(self.stream, run.offset, run.entries))
         if run.top >= 0:
             commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(run.producer.name, run.top)))
@@ -220,6 +235,7 @@ class Topic:
             if info & CHUNK:
                 self.chunked = True
         self.messages_in += messages
+        self.stamps.durable += messages if self.stamps.on else 0
         self.bytes_in += run.size_bytes
         self.entries_in += count
         self.last_publish_ms = self.broker.now_ms
@@ -242,6 +258,7 @@ class Topic:
         """The runs, all that were pending here, will never be on disk."""
         self.pending_runs = 0
         self.next_offset = self.tail.end
+        self.stamps.next = self.stamps.durable
         self.ledgers.cut(self.next_offset)
         if self.dedup is not None:
             self.dedup.void()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from magnetar.core.compaction.runner import forget
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.creating import create_partitioned, create_topic
 from magnetar.core.history import DISCONNECTED, note
 from magnetar.core.names import TopicName
@@ -75,6 +77,8 @@ def create_subscription(topic: Topic, name: str, offset: int, properties: dict[s
 def delete_subscription(sub: Subscription, done: Done) -> None:
     """The subscription goes, and whoever is connected to it is sent away."""
     delete_cursor(sub)
+    if sub.name == COMPACTION_CURSOR:
+        forget(sub.topic)
     sub.topic.broker.when_durable(done)
 
 
@@ -137,7 +141,11 @@ def grow_partitions(broker: Broker, name: TopicName, partitions: int, done: Done
     """
     before = broker.catalog.partitions(name)
     first = broker.topics.get(str(name.with_partition(0)))
-    names = [sub.name for sub in first.subscriptions.values() if sub.durable] if first is not None else []
+    names = (
+        [sub.name for sub in first.subscriptions.values() if sub.durable and sub.name != COMPACTION_CURSOR]
+        if first is not None
+        else []
+    )
     missing = list(range(before, partitions))
     failed: list[Exception] = []
 

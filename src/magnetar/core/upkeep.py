@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.timesearch import search_time
 from magnetar.core.topic import LEDGERS_KEY
 from magnetar.ports.log import Put, Trim
@@ -55,7 +56,7 @@ class Upkeep:
             if ttl <= 0:
                 continue
             for sub in topic.subscriptions.values():
-                if sub.durable and sub.acks.floor < topic.tail.end:
+                if sub.durable and sub.acks.floor < topic.tail.end and sub.name != COMPACTION_CURSOR:
                     expire(sub, self.broker.now_ms - ttl)
 
     def _tails(self) -> None:
@@ -66,7 +67,8 @@ class Upkeep:
             if tail.base < tail.end:
                 floor = tail.end
                 for sub in topic.subscriptions.values():
-                    floor = min(floor, sub.acks.floor)
+                    if sub.name != COMPACTION_CURSOR:
+                        floor = min(floor, sub.acks.floor)
                 tail.drop_to(floor)
         self.broker.budget.sweep()
 

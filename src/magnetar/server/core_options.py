@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from magnetar import __version__
 from magnetar.core.options import Options
-from magnetar.server.settings import Settings
+from magnetar.server.settings import INDEX_INTERCEPTOR, TIME_INTERCEPTOR, Settings
 
 __all__ = ["core_options"]
 
@@ -72,4 +72,13 @@ def core_options(settings: Settings) -> Options:
     o.key_shared_drain_lease_ms = s.keySharedDrainLeaseMs
     o.look_ahead_per_consumer = s.keySharedLookAheadMsgInReplayThresholdPerConsumer
     o.look_ahead_per_subscription = s.keySharedLookAheadMsgInReplayThresholdPerSubscription
+    o.delayed_delivery = s.delayedDeliveryEnabled
+    o.delay_tick_ms = s.delayedDeliveryTickTimeMillis
+    o.max_delay_ms = s.delayedDeliveryMaxDelayInMillis
+    o.compaction_threshold = s.brokerServiceCompactionThresholdInBytes
+    o.compaction_check_ms = s.brokerServiceCompactionMonitorIntervalInSeconds * 1000
+    o.compaction_retain_null_key = s.topicCompactionRetainNullKey
+    o.entry_timestamp = TIME_INTERCEPTOR in s.brokerEntryMetadataInterceptors
+    o.entry_index = INDEX_INTERCEPTOR in s.brokerEntryMetadataInterceptors
+    o.entry_metadata_exposed = s.exposingBrokerEntryMetadataToClientEnabled
     return o

@@ -21,6 +21,7 @@ from magnetar.ports.metadata import MetadataStore
 from magnetar.server.bugs import BUGS
 from magnetar.server.clock import Clock, poll
 from magnetar.server.connection import Connection
+from magnetar.server.works import start_works
 
 __all__ = ["Pump"]
 
@@ -48,7 +49,7 @@ class Pump:
         self._scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = -1
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
         self._checkpoint: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -115,8 +116,10 @@ class Pump:
             core.meta_writes = []
             for write in writes:
                 task = self.loop.create_task(self._store(write))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self.tasks.add(task)
+                task.add_done_callback(self.tasks.discard)
+        if core.works and not self.stopping:
+            start_works(self)
         if self.stopped:
             stopped = self.stopped
             self.stopped = []
@@ -246,4 +249,4 @@ class Pump:
     def _settled(self) -> bool:
         """Whether nothing is under way; what waits for a log that cannot be written waits in vain."""
         core = self.core
-        return core.in_flight is None and (bool(core.log_error) or not (core.commit.records or self._tasks))
+        return core.in_flight is None and (bool(core.log_error) or not (core.commit.records or self.tasks))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TypeVar
 
-__all__ = ["Key", "Settings", "Value", "keys"]
+__all__ = ["INDEX_INTERCEPTOR", "TIME_INTERCEPTOR", "Key", "Settings", "Value", "keys"]
 
 Value = bool | int | float | str | tuple[str, ...] | None
 """What a setting can be. A tuple is written as a list with commas, None as nothing at all."""
@@ -72,6 +72,8 @@ def _some(default: int, text: str, *, later: bool = False) -> int:
 
 _SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
 _QUOTA_POLICIES = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
+TIME_INTERCEPTOR = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
+INDEX_INTERCEPTOR = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
 _INACTIVE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 _SCHEMA_STRATEGIES = (
     "UNDEFINED", "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE", "BACKWARD", "FORWARD", "FULL",
@@ -250,11 +252,16 @@ class Settings:
     preciseDispatcherFlowControl: bool = _key(False, "Estimate the messages of an entry when reading.", later=True)
     unblockStuckSubscriptionEnabled: bool = _key(False, "Look for stuck subscriptions and wake them.", later=True)
     delayedDeliveryEnabled: bool = _key(True, "Hold messages back until the time that their producer asked for.")
-    delayedDeliveryTickTimeMillis: int = _some(1000, "Precision of delayed delivery, in milliseconds.")
-    isDelayedDeliveryDeliverAtTimeStrict: bool = _key(False, "Never deliver before the time, not even by one tick.")
-    delayedDeliveryMaxDelayInMillis: int = _limit(
-        0, "Longest delay that a producer may ask for; 0: no limit.", later=True
+    delayedDeliveryTickTimeMillis: int = _some(1000, "Time in which delayed messages that are due are served together.")
+    isDelayedDeliveryDeliverAtTimeStrict: bool = _key(False, "Has no meaning here: nothing comes before its time.")
+    delayedDeliveryMaxDelayInMillis: int = _limit(0, "Longest delay that a producer may ask for; 0: no limit.")
+
+    # Compaction.
+    brokerServiceCompactionMonitorIntervalInSeconds: int = _some(60, "Time between two looks for topics to compact.")
+    brokerServiceCompactionThresholdInBytes: int = _limit(
+        0, "Bytes not compacted yet at which a topic is compacted; 0: only on demand."
     )
+    topicCompactionRetainNullKey: bool = _key(False, "Keep messages without a key when a topic is compacted.")
 
     # Failover and Key_Shared.
     activeConsumerFailoverDelayTimeMillis: int = _limit(1000, "Pause before a newly active consumer gets messages.")
@@ -295,9 +302,10 @@ class Settings:
     isAllowAutoUpdateSchemaEnabled: bool = _key(True, "Let producers register new schemas.")
     isSchemaValidationEnforced: bool = _key(False, "Refuse producers without a schema on a topic that has one.")
     transactionCoordinatorEnabled: bool = _key(False, "Serve transactions.", refused=True)
-    exposingBrokerEntryMetadataToClientEnabled: bool = _key(
-        False, "Send the broker's own metadata of an entry to clients.", later=True
+    brokerEntryMetadataInterceptors: tuple[str, ...] = _key(
+        (), "What the broker writes before each entry: time, index.", one_of=(TIME_INTERCEPTOR, INDEX_INTERCEPTOR)
     )
+    exposingBrokerEntryMetadataToClientEnabled: bool = _key(False, "Send that to clients that know it.")
 
     # Metrics.
     statsUpdateFrequencyInSecs: int = _some(60, "Time over which rates in the statistics are measured.")

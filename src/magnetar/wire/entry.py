@@ -13,8 +13,9 @@ from typing import Final
 import google_crc32c
 
 from magnetar.wire.errors import WireError
+from magnetar.wire.varint import write_varint
 
-__all__ = ["checksum_ok", "metadata_bounds", "seal", "strip_broker_metadata", "strip_checksum"]
+__all__ = ["checksum_ok", "metadata_bounds", "seal", "stamp", "strip_broker_metadata", "strip_checksum"]
 
 _CHECKSUM_MAGIC: Final = 0x01
 _BROKER_MAGIC: Final = 0x02
@@ -46,6 +47,16 @@ def _after_checksum(entry: bytes, i: int) -> int:
     if len(entry) < i + 6:
         raise WireError("the checksum is cut off")
     return i + 6
+
+
+def stamp(entry: bytes, time_ms: int, index: int) -> bytes:
+    """Put broker entry metadata before an entry that has none; what is below 0 is left out."""
+    fields = b""
+    if time_ms >= 0:
+        fields = b"\x08" + write_varint(time_ms)
+    if index >= 0:
+        fields += b"\x10" + write_varint(index)
+    return b"".join([b"\x0e\x02", len(fields).to_bytes(4, "big"), fields, entry])
 
 
 def strip_broker_metadata(entry: bytes) -> bytes:

@@ -17,7 +17,7 @@ from magnetar.wire.errors import WireError
 from magnetar.wire.stickykey import NONE_KEY, sticky_key
 from magnetar.wire.varint import int32, int64, rest_of_varint, short_tag, skip_field
 
-__all__ = ["NONE_KEY", "Metadata", "peek", "peek_count", "peek_publish_time", "sticky_key"]
+__all__ = ["NONE_KEY", "Metadata", "peek", "peek_publish_time", "sticky_key"]
 
 _TAG_PRODUCER_NAME: Final = 1 << 3 | 2
 _TAG_SEQUENCE_ID: Final = 2 << 3
@@ -202,11 +202,6 @@ def _text(buf: bytes, start: int, end: int) -> str:
         return buf[start:end].decode("utf-8")
     except UnicodeDecodeError:
         raise WireError("a name in the metadata is not UTF-8") from None
-
-
-def peek_count(entry: bytes) -> int:
-    """Find the number of messages in an entry; 1 where it is not a batch."""
-    return int32(_peek_number(entry, _TAG_NUM_MESSAGES, 1))
 
 
 def peek_publish_time(entry: bytes) -> int:

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from magnetar.wire import hot
 from magnetar.wire.commands import decode, encode, pb
+from magnetar.wire.delivery import peek_deliver_at
 from magnetar.wire.entry import seal
 from magnetar.wire.frames import next_frame
-from magnetar.wire.metadata import peek, peek_count, peek_publish_time, sticky_key
+from magnetar.wire.metadata import peek, peek_publish_time, sticky_key
 from tests.property.wire.wire_strategies import messages, shuffled
 
 U64 = st.one_of(st.integers(0, 1 << 17), st.integers(0, (1 << 64) - 1))
@@ -219,7 +220,8 @@ def test_metadata(data: st.DataObject, message: pb.MessageMetadata) -> None:
     assert mine.partition_key == (theirs.partition_key.encode() if theirs.HasField("partition_key") else None)
     assert mine.partition_key_b64 == theirs.partition_key_b64_encoded
     assert mine.ordering_key == (theirs.ordering_key if theirs.HasField("ordering_key") else None)
-    assert mine.num_messages == theirs.num_messages_in_batch == peek_count(entry)
+    assert mine.num_messages == theirs.num_messages_in_batch
+    assert peek_deliver_at(entry) == max(theirs.deliver_at_time, 0)
     assert mine.is_batch == theirs.HasField("num_messages_in_batch")
     assert mine.deliver_at_time == theirs.deliver_at_time
     assert mine.marker_type == (theirs.marker_type if theirs.HasField("marker_type") else -1)

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.wire import batch, commands, entry, frames, hot, metadata
+from magnetar.wire import batch, commands, delivery, entry, frames, hot, metadata
 from magnetar.wire.commands import pb
 from magnetar.wire.errors import WireError
 from magnetar.wire.varint import skip_field
@@ -114,7 +114,7 @@ def test_noise_in_entries(noise: bytes, count: int) -> None:
         assert isinstance(metadata.sticky_key(made), bytes)
         for look in (
             metadata.peek,
-            metadata.peek_count,
+            delivery.peek_deliver_at,
             metadata.peek_publish_time,
             entry.checksum_ok,
             entry.metadata_bounds,

@@ -13,10 +13,11 @@ import pytest
 from magnetar.wire import commands, hashing, replies
 from magnetar.wire.batch import iter_batch
 from magnetar.wire.commands import pb
+from magnetar.wire.delivery import peek_deliver_at
 from magnetar.wire.entry import checksum_ok, metadata_bounds, seal, strip_broker_metadata, strip_checksum
 from magnetar.wire.errors import WireError
 from magnetar.wire.hashing import murmur3, slot, topics_hash
-from magnetar.wire.metadata import NONE_KEY, peek, peek_count, peek_publish_time, sticky_key
+from magnetar.wire.metadata import NONE_KEY, peek, peek_publish_time, sticky_key
 
 META = pb.MessageMetadata(producer_name="p", sequence_id=7, publish_time=99)
 SEALED = seal(META.SerializeToString(), b"payload")
@@ -80,10 +81,10 @@ def test_sizes_that_reach_beyond_the_entry(entry: bytes) -> None:
 
 
 def test_a_batch_of_one_is_still_a_batch() -> None:
-    assert (peek(SEALED).is_batch, peek_count(SEALED)) == (False, 1)
+    assert (peek(SEALED).is_batch, peek(SEALED).num_messages) == (False, 1)
     one = _entry(num_messages_in_batch=1)
-    assert (peek(one).is_batch, peek_count(one)) == (True, 1)
-    assert peek_count(_entry(num_messages_in_batch=-5)) == -5
+    assert (peek(one).is_batch, peek(one).num_messages) == (True, 1)
+    assert peek(_entry(num_messages_in_batch=-5)).num_messages == -5
 
 
 def test_publish_time_is_required() -> None:
@@ -94,9 +95,10 @@ def test_publish_time_is_required() -> None:
 
 def test_a_field_that_reaches_into_the_payload() -> None:
     entry = seal(b"\x0a\x01p\x10\x07\x18\x63\x32\x05k", b"payload")
-    for look in (peek, peek_count, peek_publish_time):
+    for look in (peek, peek_publish_time):
         with pytest.raises(WireError, match="cut off"):
             look(entry)
+    assert peek_deliver_at(entry) == 0
 
 
 def test_names_must_be_text() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from magnetar.admin.answers import Fields
 from magnetar.admin.stats.common import iso
 from magnetar.admin.stats.subscription import RANGES_MAX
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 
@@ -35,12 +36,17 @@ def internal_stats(topic: Topic) -> Fields:
         "cursors": {sub.name: _cursor(sub) for sub in topic.subscriptions.values()},
         "properties": {},
         "schemaLedgers": [],
-        "compactedLedger": _ledger(-1, -1, -1),
+        "compactedLedger": _compacted(topic),
     }
 
 
 def _ledger(ident: int, entries: int, size: int) -> Fields:
     return {"ledgerId": ident, "entries": entries, "size": size, "offloaded": False, "underReplicated": False}
+
+
+def _compacted(topic: Topic) -> Fields:
+    view = topic.compaction.view
+    return _ledger(view.ledger, view.entries, view.size_bytes) if view is not None else _ledger(-1, -1, -1)
 
 
 def _before(topic: Topic, offset: int) -> str:
@@ -86,8 +92,14 @@ def _cursor(sub: Subscription) -> Fields:
         "totalNonContiguousDeletedMessagesRange": len(ranges),
         "subscriptionHavePendingRead": waits,
         "subscriptionHavePendingReplayRead": False,
-        "properties": {},
+        "properties": _properties(sub),
     }
+
+
+def _properties(sub: Subscription) -> Fields:
+    """Pulsar keeps the number of the compacted ledger with the cursor of compaction."""
+    view = sub.topic.compaction.view
+    return {"CompactedTopicLedger": view.ledger} if view is not None and sub.name == COMPACTION_CURSOR else {}
 
 
 def _range(topic: Topic, first: int, last: int) -> str:

@@ -7,13 +7,15 @@ from magnetar.admin.rates import Rate, Sampler, bytes_out
 from magnetar.admin.stats.common import backlog_bytes, iso
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.classic import ClassicKeyShared
+from magnetar.core.dispatch.delayed import ENTRY_BYTES
+from magnetar.core.dispatch.delaying import DelayingDispatcher
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.explain.keyed import slots_held_for_others
 from magnetar.core.subscription import Subscription
 
-__all__ = ["RANGES_MAX", "blocked", "subscription_stats"]
+__all__ = ["RANGES_MAX", "blocked", "delayed_index_bytes", "subscription_stats"]
 
 RANGES_MAX = 10_000
 """Acknowledged ranges of one cursor that are counted or listed."""
@@ -27,11 +29,20 @@ def blocked(sub: Subscription) -> bool:
     return isinstance(sub.dispatcher, PendingDispatcher) and sub.dispatcher.blocked
 
 
+def delayed_index_bytes(sub: Subscription) -> int:
+    """The memory that goes into keeping delayed messages until their time."""
+    dispatcher = sub.dispatcher
+    if not isinstance(dispatcher, DelayingDispatcher) or dispatcher.delayed is None:
+        return 0
+    return dispatcher.delayed.entries * ENTRY_BYTES
+
+
 def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) -> Fields:
     dispatcher = sub.dispatcher
     rate = rates.rate(sub)
     backlog = sub.backlog()
     drains = _drains(sub)
+    delayed = dispatcher.delayed_count() if dispatcher is not None else 0
     found: Fields = {
         "msgRateOut": rate.messages,
         "msgThroughputOut": rate.bytes,
@@ -43,9 +54,9 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         "msgBacklog": backlog,
         "backlogSize": backlog_bytes(sub.topic, sub.acks.floor),
         "earliestMsgPublishTimeInBacklog": 0,
-        "msgBacklogNoDelayed": backlog,
+        "msgBacklogNoDelayed": backlog - delayed,
         "blockedSubscriptionOnUnackedMsgs": blocked(sub),
-        "msgDelayed": 0,
+        "msgDelayed": delayed,
         "msgInReplay": dispatcher.waiting() if dispatcher is not None else 0,
         "unackedMessages": dispatcher.unacked() if dispatcher is not None else 0,
     }
@@ -77,7 +88,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         drainingHashesUnackedMessages=sum(count for rows in drains.values() for _, count, _ in rows),
         nonContiguousDeletedMessagesRanges=len(sub.acks.ranges(RANGES_MAX)) if sub.acks.above else 0,
         nonContiguousDeletedMessagesRangesSerializedSize=0,
-        delayedMessageIndexSizeInBytes=0,
+        delayedMessageIndexSizeInBytes=delayed_index_bytes(sub),
         subscriptionProperties=sub.properties,
         **_ZEROS,
         durable=sub.durable,

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from magnetar.admin.answers import Fields
 from magnetar.admin.rates import Sampler, topic_out
 from magnetar.admin.stats.common import backlog_bytes, iso
-from magnetar.admin.stats.subscription import subscription_stats
+from magnetar.admin.stats.subscription import delayed_index_bytes, subscription_stats
+from magnetar.core.compaction.state import TopicCompaction
 from magnetar.core.producer import MODES, Producer
 from magnetar.core.topic import Topic
 
-__all__ = ["COMPACTION", "View", "topic_stats"]
-
-COMPACTION: Fields = {
-    "lastCompactionRemovedEventCount": 0,
-    "lastCompactionSucceedTimestamp": 0,
-    "lastCompactionFailedTimestamp": 0,
-    "lastCompactionDurationTimeInMills": 0,
-}
+__all__ = ["View", "compaction_stats", "topic_stats"]
 
 
 @dataclass(slots=True, frozen=True)
@@ -74,12 +68,21 @@ def topic_stats(topic: Topic, view: View) -> Fields:
     holes = sum(int(str(sub["nonContiguousDeletedMessagesRanges"])) for sub in subs.values())
     found["nonContiguousDeletedMessagesRanges"] = holes
     found["nonContiguousDeletedMessagesRangesSerializedSize"] = 0
-    found["delayedMessageIndexSizeInBytes"] = 0
-    found["compaction"] = COMPACTION
+    found["delayedMessageIndexSizeInBytes"] = sum(map(delayed_index_bytes, topic.subscriptions.values()))
+    found["compaction"] = compaction_stats(topic.compaction)
     found["ownerBroker"] = view.owner
     found["topicCreationTimeStamp"] = topic.created_ms
     found["lastPublishTimeStamp"] = topic.last_publish_ms
     return found
+
+
+def compaction_stats(state: TopicCompaction) -> Fields:
+    return {
+        "lastCompactionRemovedEventCount": state.removed,
+        "lastCompactionSucceedTimestamp": state.succeeded_ms,
+        "lastCompactionFailedTimestamp": state.failed_ms,
+        "lastCompactionDurationTimeInMills": state.took_ms,
+    }
 
 
 def _publisher(producer: Producer, rates: Sampler) -> Fields:

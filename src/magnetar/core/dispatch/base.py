@@ -79,6 +79,14 @@ class Dispatcher:
         """Entries that wait for redelivery."""
         return 0
 
+    def delayed_count(self) -> int:
+        """Entries that are kept until their time."""
+        return 0
+
+    def delayed_until(self) -> int:
+        """When the first of them may go, -1 for never."""
+        return -1
+
     def share(self, consumer: Consumer) -> int:
         """How many hash slots the consumer owns, for the types that have them."""
         return 0

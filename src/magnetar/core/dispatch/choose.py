@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.classic import ClassicKeyShared
+from magnetar.core.dispatch.compacted import CompactedActive
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.shared import Shared
-from magnetar.core.dispatch.single import SingleActive
 from magnetar.core.selector.ring import Ring
 from magnetar.core.selector.split import WidestSplit
 
@@ -29,7 +29,7 @@ def make_dispatcher(subscription: Subscription, kind: str) -> Dispatcher:
     if kind == "Key_Shared":
         classic = subscription.topic.broker.options.key_shared_classic
         return ClassicKeyShared(subscription) if classic else KeyShared(subscription)
-    return SingleActive(subscription, kind)
+    return CompactedActive(subscription, kind)
 
 
 def outdated(subscription: Subscription) -> bool:

@@ -17,8 +17,10 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
+from magnetar.core.dispatch.delaying import DUE_ENTRIES_MAX
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.waiting import Waiting
+from magnetar.core.entryinfo import DELAYED
 from magnetar.core.selector.ring import CLASSIC_RING_SLOTS
 from magnetar.wire.hashing import murmur3
 from magnetar.wire.metadata import sticky_key
@@ -65,6 +67,7 @@ class ClassicKeyShared(KeyedDispatcher):
         if left == 1:
             self.recent.clear()
         elif left == 0:
+            self.forget_delayed()
             self.waiting_slots.clear()
             self.batch.clear()
             self.redelivered.clear()
@@ -90,6 +93,8 @@ class ClassicKeyShared(KeyedDispatcher):
         slot = self.waiting_slots.find(offset)
         if slot >= 0:
             self.waiting_slots.remove(offset, slot)
+        elif self.delayed is not None and all(offset != read for read, _, _ in self.batch):
+            self.acked_unheld(offset)
 
     def settle(self, consumer: Consumer, offset: int) -> None:
         super().settle(consumer, offset)
@@ -107,8 +112,22 @@ class ClassicKeyShared(KeyedDispatcher):
         if self.blocked:
             return
         self._forget_joins()
+        if self.delayed is not None:
+            self._take_due()
         self._serve_waiting()
         self._read()
+        if self.delayed is not None:
+            self.watch_delays()
+
+    def _take_due(self) -> None:
+        """Delayed entries whose time has come wait by their slots, as far as the look-ahead allows."""
+        self.run_delays()
+        room = min(self.look_ahead() - self.waiting_slots.count, DUE_ENTRIES_MAX)
+        if self.delayed is not None and self.delayed.due and room > 0:
+            for offset, key_hash in self.delayed.take(room, self.subscription.acks):
+                self.waiting_slots.add(offset, self.selector.slot_of(key_hash))
+            if self.delayed.due:
+                self.put_off_left = 0  # there is more for the next turn
 
     def _forget_joins(self) -> None:
         """Whoever joined at or before the first unacknowledged entry is no newcomer any more."""
@@ -165,8 +184,12 @@ class ClassicKeyShared(KeyedDispatcher):
             if not sub.acks.contains(offset):
                 if not self.source.load(offset, end - offset):
                     break
-                self.batch.append((offset, self.source.entry, self.source.count))
+                entry = self.source.entry
+                if not (self.source.count & DELAYED and self.put_off(offset, entry, murmur3(sticky_key(entry)))):
+                    self.batch.append((offset, entry, self.source.count))
             self.read_next = offset + 1
+            if self.put_off_left <= 0:
+                break
         if self.batch:
             broker = sub.topic.broker
             broker.timers.at(broker.now_ms + READ_MS, self._hand_out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.dispatch.delaying import DelayingDispatcher
 from magnetar.core.entryinfo import COUNT
 from magnetar.core.selector.ring import Ring
 from magnetar.core.selector.split import SPLIT_SLOTS, WidestSplit
@@ -19,7 +19,7 @@ __all__ = ["KeyedDispatcher"]
 NO_LIMIT = 1 << 30
 
 
-class KeyedDispatcher(PendingDispatcher):
+class KeyedDispatcher(DelayingDispatcher):
     """Entries go to the owner of their key's slot. Subclasses say what keeps an entry back."""
 
     kind = "Key_Shared"

@@ -23,10 +23,12 @@ from typing import TYPE_CHECKING, Final
 from magnetar.core.consumer import pending_hash
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.draining import Drains
+from magnetar.core.dispatch.duekeys import DueKeys
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.lease import DrainLease
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Line, Waiting
+from magnetar.core.entryinfo import DELAYED
 from magnetar.core.history import note_drained
 from magnetar.core.selector.ring import RING_SLOTS
 from magnetar.core.timers import Timer
@@ -54,6 +56,7 @@ class KeyShared(KeyedDispatcher):
         self.drains: Drains = Drains()
         self.waiting_keys: Waiting = Waiting()
         self.skim: Skim | None = None
+        self.due_keys: DueKeys = DueKeys(self)
         self.owners: dict[int, Consumer] = {}
         self.freed: dict[int, bool] = {}
         """Keys whose drain has ended and that are served with the next unblocking."""
@@ -79,20 +82,23 @@ class KeyShared(KeyedDispatcher):
             self._reassign()
         else:
             self._clear()
-            self.read_next = self.subscription.acks.floor
         self.subscription.topic.broker.wake(self.subscription)
 
     def _clear(self) -> None:
         before, self.drains = self.drains, self.drains.begin()
         self.drains.cleared_total += before.active
         note_drained(self.subscription, before, self.drains)
-        self.waiting_keys.clear()
         self.owners.clear()
         self.freed.clear()
         self.nacked.clear()
         self.holding.clear()
         self.redelivered.clear()
+        if self.skim is None and self.delayed_count():
+            return  # what is delayed stays known, and then everything must that was read
+        self.forget_delayed()
+        self.waiting_keys.clear()
         self.skim = None
+        self.read_next = self.subscription.acks.floor
 
     def owner(self, slot: int) -> Consumer | None:
         """Who the slot belongs to by the selector, drains aside."""
@@ -200,7 +206,7 @@ class KeyShared(KeyedDispatcher):
         for offset in waiting[:1] if key_hash in self.nacked else waiting:
             target.line.add(offset, key_hash)
 
-    def _wait(self, offset: int, key_hash: int) -> None:
+    def wait(self, offset: int, key_hash: int) -> None:
         """The entry waits under its key."""
         self.waiting_keys.add(offset, key_hash)
         slot = self.selector.slot_of(key_hash)
@@ -213,16 +219,22 @@ class KeyShared(KeyedDispatcher):
 
     def requeue(self, offset: int, key_hash: int) -> None:
         if not self.subscription.acks.contains(offset):
-            self._wait(offset, key_hash)
+            self.wait(offset, key_hash)
 
     def unqueue(self, offset: int) -> None:
         key_hash = self.waiting_keys.find(offset)
         if key_hash >= 0:
             self.waiting_keys.remove(offset, key_hash)
             self._done(offset, key_hash)
+        elif self.delayed is not None:
+            self.acked_unheld(offset)
+
+    def was_read(self, offset: int) -> bool:
+        return offset < self.read_next or (self.skim is not None and self.skim.marked.contains(offset))
 
     def settle_below(self, floor: int) -> None:
         """What consumers hold stays theirs; what only waits is done with."""
+        self.settle_delayed_below(floor)
         Dispatcher.settle_below(self, floor)
         self.waiting_keys.drop_below(floor)
         for key_hash in list(self.nacked):
@@ -284,9 +296,13 @@ class KeyShared(KeyedDispatcher):
             self.lease.watch()
         if self.blocked:
             return
+        if self.delayed is not None:
+            self.due_keys.run()
         for consumer in list(self.subscription.consumers):
             self._serve_line(consumer)
         self._serve_new()
+        if self.delayed is not None:
+            self.watch_delays()
 
     def _serve_line(self, consumer: Consumer) -> None:
         """Send the consumer what waits for it, lowest offset first."""
@@ -340,6 +356,10 @@ class KeyShared(KeyedDispatcher):
                 sub.lose(offset)
                 continue
             key_hash = murmur3(sticky_key(entry))
+            if source.count & DELAYED and self.put_off(offset, entry, key_hash):
+                if self.put_off_left <= 0:
+                    break
+                continue
             slot = key_hash % slots + first or 1
             target = owners.get(slot) or self.owner(slot)
             if (
@@ -349,7 +369,7 @@ class KeyShared(KeyedDispatcher):
                 or (drains.active and drains.blocks(key_hash, slot))
                 or (self.nacked and key_hash in self.nacked)
             ):
-                self._wait(offset, key_hash)
+                self.wait(offset, key_hash)
             else:
                 charged += self.give(target, offset, key_hash, entry, source.count)
                 if target.last_sent_ms != now_ms:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from magnetar.core.dispatch.pending import PendingDispatcher
-from magnetar.core.entryinfo import CHUNK, COUNT, chunk_of
+from magnetar.core.dispatch.delaying import DelayingDispatcher
+from magnetar.core.entryinfo import CHUNK, COUNT, DELAYED, chunk_of
 from magnetar.core.replay import Replay
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ CHUNK_ID_BYTES_MAX = 8_192
 """Far more than a client makes of a producer's name and a sequence id."""
 
 
-class Shared(PendingDispatcher):
+class Shared(DelayingDispatcher):
     """The dispatcher of Shared subscriptions."""
 
     kind = "Shared"
@@ -51,11 +51,13 @@ class Shared(PendingDispatcher):
         for uuid in [uuid for uuid, owner in self.chunks.items() if owner is consumer]:
             del self.chunks[uuid]
         if not self.subscription.consumers:
-            self.replay.clear()
             self.redelivered.clear()
             self.chunks.clear()
-            self.parked.clear()
-            self.read_next = self.subscription.acks.floor
+            if self.delayed_count() == 0:
+                self.forget_delayed()
+                self.replay.clear()
+                self.parked.clear()
+                self.read_next = self.subscription.acks.floor
         self.subscription.topic.broker.wake(self.subscription)
 
     def requeue(self, offset: int, key_hash: int) -> None:
@@ -63,8 +65,8 @@ class Shared(PendingDispatcher):
             self.replay.add(offset)
 
     def unqueue(self, offset: int) -> None:
-        if not self.replay.discard(offset):
-            self.parked.pop(offset, None)
+        if not self.replay.discard(offset) and not self.parked.pop(offset, False) and self.delayed is not None:
+            self.acked_unheld(offset)
 
     def settle_below(self, floor: int) -> None:
         super().settle_below(floor)
@@ -104,11 +106,21 @@ class Shared(PendingDispatcher):
             for offset in self.parked:
                 self.replay.add(offset)
             self.parked.clear()
+        if self.delayed is not None:
+            self.run_delays()
         most = sub.topic.broker.options.round_robin_entries
         while True:
             consumer = self._next_consumer()
             if consumer is None or not self._serve(consumer, most) or self.blocked:
-                return
+                break
+        if self.delayed is not None:
+            self.watch_delays()
+
+    def _take_due(self, most: int) -> None:
+        """Delayed entries whose time has come go the way of those for redelivery, few at a time."""
+        if self.delayed is not None and self.delayed.due:
+            for offset, _ in self.delayed.take(most, self.subscription.acks):
+                self.replay.add(offset)
 
     def _serve(self, consumer: Consumer, most: int) -> bool:
         """Send the consumer up to ``most`` entries; False when there is nothing more to send now."""
@@ -117,13 +129,14 @@ class Shared(PendingDispatcher):
         acks, ledgers, replay = sub.acks, topic.ledgers, self.replay
         partition = topic.name.partition
         end = topic.tail.end
-        charged = 0
-        more = True
+        charged, more = 0, True
+        if self.delayed is not None and len(replay) < most:
+            self._take_due(most)
         while most > 0 and consumer.permits > 0 and not consumer.blocked and not self.blocked:
             again = len(replay) > 0
             offset = replay.first() if again else self.read_next
             if offset >= end:
-                more = False
+                more = self.delayed is not None and len(self.delayed.due) > 0
                 break
             if acks.contains(offset):
                 self._took(offset, again)
@@ -136,6 +149,12 @@ class Shared(PendingDispatcher):
             if not entry:
                 self._took(offset, again)
                 sub.lose(offset)
+                continue
+            if source.count & DELAYED and not again and self.put_off(offset, entry, 0):
+                self.read_next = offset + 1
+                if self.put_off_left <= 0:
+                    more = False
+                    break
                 continue
             receiver = consumer
             if source.count & CHUNK:

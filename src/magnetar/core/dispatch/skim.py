@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.ackset import AckSet
+from magnetar.core.entryinfo import DELAYED
 from magnetar.wire.hashing import murmur3
 from magnetar.wire.metadata import sticky_key
 
@@ -93,6 +94,9 @@ class Skim:
         dispatcher = self.dispatcher
         key_hash = murmur3(sticky_key(entry))
         slot = dispatcher.selector.slot_of(key_hash)
+        if dispatcher.source.count & DELAYED and dispatcher.put_off(offset, entry, key_hash):
+            self.marked.add(offset)
+            return dispatcher.put_off_left > 0
         target = None if self.passed[slot] else dispatcher.free_owner(key_hash, slot)
         if target is None:
             self.passed[slot] = 1

@@ -7,6 +7,7 @@ __all__ = [
     "CONNECTION_SLOW",
     "CONSUMER_UNACKED_LIMIT",
     "CURSOR_MOVING",
+    "DELAYED",
     "DELETED",
     "DRAINING",
     "FREED_BY",
@@ -49,6 +50,7 @@ UNBLOCKING = "UNBLOCKING"
 SLOT_UNCOVERED = "SLOT_UNCOVERED"
 RECENTLY_JOINED = "RECENTLY_JOINED"
 CHUNKS_PARKED = "CHUNKS_PARKED"
+DELAYED = "DELAYED"
 LOG_READ = "LOG_READ"
 LOG_WRITE = "LOG_WRITE"
 WAITING_FOR_ACKS = "WAITING_FOR_ACKS"
@@ -76,6 +78,7 @@ FREED_BY: dict[str, str] = {
     SLOT_UNCOVERED: "a consumer in STICKY mode that names a range with this slot in it",
     RECENTLY_JOINED: "acknowledgement of everything before the position at which the consumer joined",
     CHUNKS_PARKED: "permits for the consumer that has got the first chunks of the same message",
+    DELAYED: "itself, when the time has come that their producers named",
     LOG_READ: "itself, as soon as the log has answered",
     LOG_WRITE: "itself, as soon as the log has synced what was published",
     WAITING_FOR_ACKS: "nothing has to be; the consumers have everything and are expected to acknowledge it",

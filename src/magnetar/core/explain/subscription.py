@@ -87,13 +87,20 @@ def _nothing_left(sub: Subscription, dispatcher: Dispatcher) -> list[Finding]:
     found: list[Finding] = []
     if sub.topic.pending_runs:
         found.append(Finding(codes.LOG_WRITE, message_count=sub.topic.next_offset - sub.topic.tail.end))
-    if sub.backlog():
+    found += _delayed(dispatcher)
+    if sub.backlog() > dispatcher.delayed_count():
         found.append(_waiting_for_acks(sub, dispatcher))
     if isinstance(dispatcher, KeyShared):
         found += keyed_findings(dispatcher)
     if not found:
         found.append(Finding(codes.TERMINATED if sub.topic.terminated else codes.NOTHING_TO_DELIVER))
     return found
+
+
+def _delayed(dispatcher: Dispatcher) -> list[Finding]:
+    """What is kept until its time. That of the others says nothing about them."""
+    count = dispatcher.delayed_count()
+    return [Finding(codes.DELAYED, message_count=count, until_ms=dispatcher.delayed_until())] if count else []
 
 
 def _waiting_for_acks(sub: Subscription, dispatcher: Dispatcher) -> Finding:
@@ -106,7 +113,7 @@ def _waiting_for_acks(sub: Subscription, dispatcher: Dispatcher) -> Finding:
         consumers=[consumer.name for consumer in holders[:NAMES_MAX]],
         consumer_count=len(holders),
         messages=[sub.acks.floor],
-        message_count=sub.backlog(),
+        message_count=sub.backlog() - dispatcher.delayed_count(),
         sent_ms=min((consumer.oldest_sent_ms() for consumer in holders), default=0),
     )
 
@@ -140,6 +147,7 @@ def _pending(sub: Subscription, dispatcher: PendingDispatcher) -> list[Finding]:
         found.append(_parked(dispatcher))
     if anyone:
         found += consumers
+    found += _delayed(dispatcher)
     # A read that is answered in a moment is no more than the reason why nothing is sent right now.
     found.sort(key=lambda finding: finding.code == codes.LOG_READ)
     return found

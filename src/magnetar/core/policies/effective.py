@@ -44,6 +44,10 @@ class TopicPolicies:
         self.schema_enforced: bool = options.schema_enforced
         self.schema_always_enforced: bool = options.schema_enforced
         """The broker enforces it for all; no policy takes that back."""
+        self.compaction_threshold: int = options.compaction_threshold
+        self.delayed_delivery: bool = options.delayed_delivery
+        self.delay_tick_ms: int = options.delay_tick_ms
+        self.max_delay_ms: int = options.max_delay_ms if options.delayed_delivery else 0
 
     def put(self, name: str, value: Any) -> None:
         """A policy as it is stored takes the place of what holds so far; those that limit nothing here pass."""
@@ -117,6 +121,16 @@ def _schema_auto_update(found: TopicPolicies, value: Any) -> None:
     found.schema_auto_update = bool(value)
 
 
+def _compaction_threshold(found: TopicPolicies, value: Any) -> None:
+    found.compaction_threshold = int(value)
+
+
+def _delayed(found: TopicPolicies, value: Any) -> None:
+    found.delayed_delivery = bool(value["active"])
+    found.delay_tick_ms = max(int(value["tickTime"]), 1)
+    found.max_delay_ms = int(value["maxDeliveryDelayInMillis"]) if found.delayed_delivery else 0
+
+
 _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "retention_policies": _retention,
     "message_ttl_in_seconds": _ttl,
@@ -129,6 +143,8 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "max_message_size": _message_bytes,
     "deduplicationEnabled": _deduplication,
     "subscription_types_enabled": _types,
+    "compaction_threshold": _compaction_threshold,
+    "delayed_delivery_policies": _delayed,
     "autoSubscriptionCreationOverride": _auto_subscription,
     "schema_compatibility_strategy": _schema_strategy,
     "schema_validation_enforced": _schema_enforced,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["PROTOCOL_VERSION", "auth_response", "connect"]
 
 PROTOCOL_VERSION = 21
+ENTRY_METADATA_VERSION = 18
+"""From this version of the protocol on clients can read broker entry metadata."""
 
 
 def connect(broker: Broker, session: Session, message: pb.CommandConnect) -> None:
@@ -29,6 +31,9 @@ def connect(broker: Broker, session: Session, message: pb.CommandConnect) -> Non
     session.client_version = message.client_version
     session.protocol_version = min(PROTOCOL_VERSION, message.protocol_version)
     session.partial_producers = message.feature_flags.supports_partial_producer
+    asked = message.feature_flags.supports_broker_entry_metadata
+    knows = message.protocol_version >= ENTRY_METADATA_VERSION
+    session.entry_metadata = asked and knows and broker.options.entry_metadata_exposed
     answer = pb.CommandConnected(
         server_version=broker.options.server_version,
         protocol_version=session.protocol_version,

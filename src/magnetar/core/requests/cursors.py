@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.ackset import AckSet
 from magnetar.core.batchmask import open_mask
+from magnetar.core.compaction.state import Compacted, unpack
 from magnetar.core.consumer import Consumer
 from magnetar.core.entryinfo import last_batch_index
 from magnetar.core.ledgers import EARLIEST
@@ -106,7 +107,9 @@ def last_message_id(broker: Broker, session: Session, message: pb.CommandGetLast
     request = message.request_id
 
     def answer(offset: int, batch_index: int) -> None:
-        ledger, number = topic.ledgers.position(offset) if offset >= 0 else (EARLIEST, EARLIEST)
+        answer_place(*(topic.ledgers.position(offset) if offset >= 0 else (EARLIEST, EARLIEST)), batch_index)
+
+    def answer_place(ledger: int, number: int, batch_index: int) -> None:
         reply = pb.CommandGetLastMessageIdResponse(request_id=request)
         reply.last_message_id.ledgerId = ledger
         reply.last_message_id.entryId = number
@@ -118,7 +121,29 @@ def last_message_id(broker: Broker, session: Session, message: pb.CommandGetLast
             reply.consumer_mark_delete_position.entryId = number & _U64
         session.reply(reply)
 
-    with_last_entry(topic, answer)
+    view = topic.compaction.view
+    if open_now.read_compacted and view is not None and view.horizon >= topic.tail.end:
+        with_last_compacted(topic, view, answer_place)
+    else:
+        with_last_entry(topic, answer)
+
+
+def with_last_compacted(topic: Topic, view: Compacted, call: Callable[[int, int, int], None]) -> None:
+    """Call with ledger, entry and batch index of what comes last in the compacted view; EARLIEST when it is empty."""
+    if not view.entries:
+        call(EARLIEST, EARLIEST, -1)
+        return
+
+    def arrived(ticket: int, wanted: int, answer: ReadDone) -> None:
+        entry = answer.entries[0] if answer.entries else None
+        if entry is None:
+            with_last_entry(topic, lambda offset, index: call(*topic.ledgers.position(max(offset, 0)), index))
+            return
+        kept = unpack(entry)
+        index = last_batch_index(kept.entry) if kept.left < 0 else kept.left.bit_length() - 1
+        call(kept.ledger, kept.number, index)
+
+    topic.broker.read(view.stream, view.entries - 1, 1, 1, arrived)
 
 
 def with_last_entry(topic: Topic, call: Callable[[int, int], None]) -> None:

@@ -20,16 +20,17 @@ NAME_BYTES_MAX = 4096
 _RESERVED = ("pulsar.repl", "pulsar.dedup", "__compaction")
 
 
-def create_cursor(topic: Topic, name: str, offset: int) -> Subscription:
-    """A durable subscription whose first unacknowledged entry is ``offset``; durable with the open commit."""
-    if name.startswith(_RESERVED):
+def create_cursor(topic: Topic, name: str, offset: int, own: bool = False) -> Subscription:
+    """A durable subscription whose first unacknowledged entry is ``offset``; durable with the open commit. ``own``
+    says that the broker makes it for itself."""
+    if not own and name.startswith(_RESERVED):
         raise NotAllowed(f"'{name}' is a name that the broker keeps for itself; choose another subscription name")
     if len(cursor_key(name)) > NAME_BYTES_MAX:
         raise NotAllowed(f"the name of a subscription may have {NAME_BYTES_MAX} bytes at most")
     if isinstance(topic, NonPersistentTopic):
         return topic.subscription(name, True)
     most = topic.policies.max_subscriptions
-    if most and sum(sub.durable for sub in topic.subscriptions.values()) >= most:
+    if most and not own and sum(sub.durable for sub in topic.subscriptions.values()) >= most:
         raise NotAllowed(f"{topic.name} has its {most} subscriptions (maxSubscriptionsPerTopic)")
     topic.ensure_ledger()
     sub = Subscription(topic, name, True, offset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.batchmask import open_mask
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
@@ -66,6 +67,8 @@ def _check(broker: Broker, message: pb.CommandSubscribe) -> None:
     """What can be refused before the topic is looked at."""
     if not message.subscription.strip():
         raise NotAllowed("a subscription needs a name")
+    if message.subscription == COMPACTION_CURSOR:
+        raise NotAllowed(f"{COMPACTION_CURSOR} is the broker's own; choose another subscription name")
     if message.read_compacted and KINDS[message.subType] not in ("Exclusive", "Failover"):
         raise NotAllowed("readCompacted goes with Exclusive and Failover subscriptions only")
     most = broker.options.subscription_metadata_bytes
@@ -170,15 +173,15 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
 
 def start_offset(topic: Topic, message: pb.CommandSubscribe) -> tuple[int, int]:
     """Where a reader begins, and what of the batch there it wants (a mask, or -1 for all of it)."""
-    end = topic.tail.end
+    end, first = topic.tail.end, 0 if message.read_compacted else topic.first_offset
     if not message.HasField("start_message_id"):
         earliest = message.initialPosition == _EARLIEST_POSITION or message.read_compacted
-        return (topic.first_offset if earliest else end), -1
+        return (first if earliest else end), -1
     position = message.start_message_id
     offset = topic.ledgers.offset_from(position.ledgerId, position.entryId, end)
     exact = topic.ledgers.offset(position.ledgerId, position.entryId) == offset
     left = open_mask(topic, offset, position.ack_set) if position.ack_set and exact else -1
-    return max(offset, topic.first_offset), left
+    return max(offset, first), left
 
 
 def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe) -> None:
@@ -211,6 +214,7 @@ def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: S
     consumer = Consumer(session, message.consumer_id, name, sub)
     consumer.priority, consumer.connected_ms = message.priority_level, broker.now_ms
     consumer.auto_consume = is_auto_consume(message)
+    consumer.read_compacted = message.read_compacted
     consumer.metadata = {pair.key: pair.value for pair in message.metadata}
     consumer.epoch = message.consumer_epoch if message.HasField("consumer_epoch") else -1
     if sub.sticky:

@@ -248,6 +248,15 @@ def log_write() -> Finding:
     return found
 
 
+@case(codes.DELAYED)
+def delayed() -> Finding:
+    broker, client = one()
+    client.publish(b"a", b"b", deliver_at_time=START_MS + 5_000)
+    found = verdict(broker.sub())
+    assert (found.message_count, found.until_ms) == (2, START_MS + 5_000)
+    return found
+
+
 @case(codes.LOG_READ)
 def log_read() -> Finding:
     broker, client = one(permits=0, tail_cache_bytes=1)
