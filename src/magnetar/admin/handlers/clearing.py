@@ -28,7 +28,7 @@ _POSITION: msgspec.json.Decoder[Position | None] = msgspec.json.Decoder(Position
 def _number(call: Call, name: str) -> int:
     text = call.part(name)
     if not (text.isascii() and text.isdigit() and int(text) <= _INT32_MAX):
-        raise Refusal(412, f"{name} has to be a number from 0 to {_INT32_MAX}")
+        raise Refusal(404, f"{name} has to be a number from 0 to {_INT32_MAX}")
     return int(text)
 
 

@@ -14,7 +14,7 @@ from magnetar.core.topic import Topic
 from magnetar.core.topic_ops import create_subscription, delete_subscription
 from magnetar.core.topic_ops import disconnect as disconnect_consumer
 
-__all__ = ["U64", "Position", "create", "delete", "disconnect", "names"]
+__all__ = ["U64", "Position", "check_properties", "create", "delete", "disconnect", "names"]
 
 U64 = (1 << 64) - 1
 _Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -52,10 +52,10 @@ async def create(call: Call) -> web.Response:
         raise Refusal(412, "a subscription needs a name")
     where = await call.body(_WHERE, None)
     properties = (where.properties or {}) if isinstance(where, Position) else {}
-    _check_properties(call, properties)
+    check_properties(call, properties)
     partitions = call.core.catalog.partitions(name)
     if not partitions:
-        topic = await call.open(name)
+        topic = await call.open(name, create=True)
         if sub in topic.subscriptions:
             raise Refusal(409, "Subscription already exists for topic")
         await _create(call, topic, sub, where, properties)
@@ -71,7 +71,8 @@ async def create(call: Call) -> web.Response:
     return no_content()
 
 
-def _check_properties(call: Call, properties: dict[str, str]) -> None:
+def check_properties(call: Call, properties: dict[str, str]) -> None:
+    """Refuse more properties than a subscription may have, and those that cannot be kept."""
     most = call.core.options.subscription_metadata_bytes
     if sum(len(key) + len(value) for key, value in properties.items()) > most:
         raise Refusal(412, f"properties of a subscription may have {most} bytes at most")

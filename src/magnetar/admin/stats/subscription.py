@@ -49,8 +49,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         "msgInReplay": dispatcher.waiting() if dispatcher is not None else 0,
         "unackedMessages": dispatcher.unacked() if dispatcher is not None else 0,
     }
-    if sub.kind:
-        found["type"] = sub.kind
+    found["type"] = sub.kind or "None"
     active = dispatcher.active() if dispatcher is not None else None
     if sub.kind in _SINGLE and active is not None:
         found["activeConsumerName"] = active.name
