@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import footprint, keyshared, rates, scrape, watching
+from bench import admin, footprint, keyshared, rates, scrape, watching
 from bench.arena import Arena, Row, say
 from bench.brokers import OURS, Broker, rival_command
 from bench.disk import in_memory, small_sync_ms
@@ -41,6 +41,8 @@ ROWS: dict[str, Measure] = {
     "topics": footprint.many_topics,
     "watch": watching.watched_topics,
     "metrics": scrape.longest_stall,
+    "admin_stats": admin.stats,
+    "admin_load": admin.load,
 }
 
 

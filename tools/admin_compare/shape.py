@@ -20,7 +20,7 @@ RULES = {
 """Differences of the same kind in many places."""
 
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d+|localhost:\d+")
-_NAMED = re.compile(r"\d+$|persistent://|0x[0-9a-f]{8}_|[a-z]+/[a-z.0-9:-]+$")
+_NAMED = re.compile(r"\d+$|(?:non-)?persistent://|.*0x[0-9a-f]+_0x|[\w-]+/[\w.:-]+$")
 """Names in an object that are data: what is below them is compared as a list is."""
 _MOST = 8
 
@@ -49,7 +49,7 @@ def rule_of(theirs: Answer, ours: Answer) -> str:
 
 
 def _more(theirs: str, ours: str) -> bool:
-    return theirs != ours and _plain(ours).startswith(_plain(theirs))
+    return _plain(theirs) != _plain(ours) and _plain(ours).startswith(_plain(theirs))
 
 
 def differences(theirs: Answer, ours: Answer) -> Difference | None:
