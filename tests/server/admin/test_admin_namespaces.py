@@ -123,8 +123,10 @@ def test_what_is_kept_with_a_namespace(served: Served, home: str) -> None:
     assert served.post(f"{at}/subscriptionAuthMode", "Prefix").status == 204
     assert served.get(at).json["subscription_auth_mode"] == "Prefix"
     assert served.get(f"{at}/antiAffinity").status == 204
-    assert served.post(f"{at}/antiAffinity", "g").status == 204
-    assert served.get(f"{at}/antiAffinity").json == "g"
+    for body in (b'"g"', b"g"):
+        assert served.post(f"{at}/antiAffinity", body).status == 204
+        assert served.get(f"{at}/antiAffinity").text == "g"
+    assert served.post(f"{at}/antiAffinity", b"\xff").status == 400
     assert served.get("namespaces/standalone/antiAffinity/g?tenant=public").json == [home]
     assert served.get("namespaces/mars/antiAffinity/g").status == 412
     assert served.delete(f"{at}/antiAffinity").status == 204

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Literal
 
 import msgspec
 from aiohttp import web
 
-from magnetar.admin.answers import Refusal, json_answer, no_content
+from magnetar.admin.answers import Refusal, json_answer, no_content, text_answer
 from magnetar.admin.call import Call
 from magnetar.admin.handlers.clusters import known
 from magnetar.core.catalog import NAMESPACES, Row
@@ -31,7 +32,7 @@ __all__ = [
 _FLAG: msgspec.json.Decoder[bool] = msgspec.json.Decoder(bool)
 _MODE: msgspec.json.Decoder[str] = msgspec.json.Decoder(Literal["None", "Prefix"])
 _NAMES: msgspec.json.Decoder[list[str] | None] = msgspec.json.Decoder(list[str] | None)
-_TEXT: msgspec.json.Decoder[str | None] = msgspec.json.Decoder(str | None)
+_TEXT: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 _GROUP_BYTES_MAX = 1024
 _GROUP = "antiAffinityGroup"
 
@@ -110,14 +111,20 @@ async def set_allowed_clusters(call: Call) -> web.Response:
 
 async def anti_affinity(call: Call) -> web.Response:
     found = _get(call, _GROUP, None)
-    return no_content() if found is None else json_answer(found)
+    return no_content() if found is None else text_answer(found)
 
 
 async def set_anti_affinity(call: Call) -> web.Response:
-    """One broker serves all namespaces, so the group is kept for tools."""
+    """One broker serves all namespaces, so the group is kept for tools. Some clients send it bare, others as JSON."""
     call.namespace()
-    group = await call.body(_TEXT, None)
-    if not group or not group.strip():
+    data = await call.request.read()
+    try:
+        group = data.decode()
+    except UnicodeDecodeError:
+        raise Refusal(400, "the name of a group has to be UTF-8") from None
+    with contextlib.suppress(msgspec.DecodeError):
+        group = _TEXT.decode(data)
+    if not group.strip():
         raise Refusal(412, "Anti-affinity group can't be empty")
     if len(group) > _GROUP_BYTES_MAX:
         raise Refusal(412, f"the name of a group may have {_GROUP_BYTES_MAX} characters at most")

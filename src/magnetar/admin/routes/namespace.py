@@ -53,7 +53,7 @@ NAMESPACES = (
           "clusters that a namespace may be on", STRINGS),
     Route("POST", f"{NAMESPACE}/allowedClusters", namespace_settings.set_allowed_clusters,
           "clusters that a namespace may be on", body=STRINGS),
-    Route("GET", f"{NAMESPACE}/antiAffinity", namespace_settings.anti_affinity, "anti-affinity group", STRING,
+    Route("GET", f"{NAMESPACE}/antiAffinity", namespace_settings.anti_affinity, "anti-affinity group", TEXT,
           maybe=True),
     Route("POST", f"{NAMESPACE}/antiAffinity", namespace_settings.set_anti_affinity, "set the anti-affinity group",
           body=STRING),
