@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 from aiohttp import web
@@ -24,6 +27,8 @@ from magnetar.server.settings import Settings
 __all__ = ["Admin", "Call", "Handler"]
 
 T = TypeVar("T")
+
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 @dataclass(slots=True, frozen=True)
@@ -95,23 +100,42 @@ class Call:
 
     async def subscription(self) -> Subscription:
         """The subscription of the path, on a topic that is not partitioned."""
-        topic, sub = await self.topic(), self.part("sub")
-        if sub not in topic.subscriptions:
+        found = self.found_sub(await self.topic())
+        if found is None:
             raise self.unknown_subscription()
-        return topic.subscriptions[sub]
+        return found
+
+    def sub(self) -> str:
+        """The name of the subscription in the path.
+
+        The official Java client encodes it twice and Pulsar decodes it twice, so what still looks encoded is.
+        """
+        text = self.part("sub")
+        if _ESCAPE.search(text):
+            with contextlib.suppress(UnicodeDecodeError):
+                return unquote_to_bytes(text).decode()
+        return text
+
+    def found_sub(self, topic: Topic) -> Subscription | None:
+        """The subscription of the path on this topic: under the name as it stands there, or decoded once more."""
+        text = self.part("sub")
+        for name in (text, self.sub(), unquote(text.replace("+", " "))):
+            if name in topic.subscriptions:
+                return topic.subscriptions[name]
+        return None
 
     async def subscriptions(self) -> list[Subscription]:
         """The subscription of the path on the topic, or on every partition of it that has been used and has it."""
-        name, sub = self.name(), self.part("sub")
+        name = self.name()
         partitions = self.core.catalog.partitions(name)
         topics = self.partitions(name) if partitions else [await self.open(name)]
-        found = [topic.subscriptions[sub] for topic in topics if sub in topic.subscriptions]
+        found = [sub for sub in map(self.found_sub, topics) if sub is not None]
         if not found:
             raise self.unknown_subscription()
         return found
 
     def unknown_subscription(self) -> Refusal:
-        return Refusal(404, f"Subscription {self.part('sub')} not found for topic {self.name()}")
+        return Refusal(404, f"Subscription {self.sub()} not found for topic {self.name()}")
 
     def partitions(self, name: TopicName) -> list[Topic]:
         """The partitions of a topic that have been used."""

@@ -20,7 +20,7 @@ from magnetar.wire.errors import WireError
 
 __all__ = ["UNPACKED_BYTES_MAX", "message_answer", "unpacked"]
 
-UNPACKED_BYTES_MAX = 128 << 20
+UNPACKED_BYTES_MAX = 64 << 20
 """What a payload may say that it unpacks to; more is taken for a mistake or an attack."""
 
 _NAMES = {1: "LZ4", 2: "ZLIB", 3: "ZSTD", 4: "SNAPPY"}

@@ -90,6 +90,7 @@ def test_a_cursor_is_put_to_a_message(served: Served, wire: WireClient, topic: s
     wheres: list[tuple[object, int]] = [
         ({"ledgerId": ids[3].ledger, "entryId": ids[3].entry}, 2),
         ({"ledgerId": ids[3].ledger, "entryId": ids[3].entry, "isExcluded": True}, 1),
+        ({"ledgerId": ids[3].ledger, "entryId": ids[3].entry, "excluded": True}, 1),
         ("earliest", 5),
         ("latest", 0),
         ({"ledgerId": ids[0].ledger, "entryId": ids[0].entry, "batchIndex": 0}, 5),
@@ -207,3 +208,20 @@ def test_partitions_are_made_with_their_topic_only(served: Served, topic: str) -
     served.put(f"{path(topic)}/partitions", 2)
     assert served.put(f"{path(topic)}-partition-1").status == 204
     assert served.put(f"{path(topic)}-partition-2").refusal[0] == 412
+
+
+@pytest.mark.parametrize(("encoded", "name"), [("s%252F1", "s/1"), ("a%25b", "a%b"), ("a+b", "a+b"), ("%25FF", "%FF")])
+def test_a_subscription_may_be_encoded_twice(served: Served, topic: str, encoded: str, name: str) -> None:
+    """As by the official Java client; what cannot be decoded once more is meant as it stands."""
+    served.put(path(topic))
+    at = f"{path(topic)}/subscription"
+    assert served.put(f"{at}/{encoded}").status == 204
+    assert served.get(f"{path(topic)}/subscriptions").json == [name]
+    assert served.get(f"{at}/{encoded}/properties").status == 200
+    assert served.delete(f"{at}/{encoded}").status == 204
+
+
+def test_a_blank_may_come_as_a_plus_sign(served: Served, topic: str) -> None:
+    served.put(path(topic))
+    assert served.put(f"{path(topic)}/subscription/a%20b").status == 204
+    assert served.get(f"{path(topic)}/subscription/a+b/properties").status == 200

@@ -83,8 +83,8 @@ def _subscriptions(call: Call) -> list[Subscription]:
     topics = _topics(call)
     if "sub" not in call.request.match_info:
         return [sub for topic in topics for sub in topic.subscriptions.values() if sub.durable]
-    name = call.part("sub")
-    return [topic.subscriptions[name] for topic in topics if name in topic.subscriptions]
+    found = [call.found_sub(topic) for topic in topics]
+    return [sub for sub in found if sub is not None]
 
 
 async def clear(call: Call) -> web.Response:

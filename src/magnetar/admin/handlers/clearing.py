@@ -87,7 +87,7 @@ async def expire_position(call: Call) -> web.Response:
     ledger, entry = where.ledgerId & U64, where.entryId & U64
     end = sub.topic.tail.end
     offset = sub.topic.ledgers.offset_from(ledger, entry, end)
-    if where.isExcluded or sub.topic.ledgers.offset(ledger, entry) != offset < end:
+    if where.behind or sub.topic.ledgers.offset(ledger, entry) != offset < end:
         offset -= 1
     await call.bridge.change(partial(expire_through, sub, offset))
     return no_content()

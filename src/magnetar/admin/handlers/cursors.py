@@ -68,9 +68,9 @@ async def _place(
     exact = bool(topic.ledgers.ids) and topic.ledgers.offset(ledger, entry) == offset < end
     if not exact:
         return offset, -1
-    first = where.batchIndex + where.isExcluded
+    first = where.batchIndex + where.behind
     if where.batchIndex < 0:
-        return offset + where.isExcluded, -1
+        return offset + where.behind, -1
     found = (await call.bridge.entries(topic, [offset])).get(offset)
     size = entry_count(found) & COUNT if found else 1
     if first >= size:

@@ -26,7 +26,14 @@ class Position(msgspec.Struct):
     ledgerId: _Long = -1  # noqa: N815
     entryId: _Long = -1  # noqa: N815
     isExcluded: bool = False  # noqa: N815
+    excluded: bool = False
+    """The same: the official Java client calls it so."""
     properties: dict[str, str] | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the place is behind the message."""
+        return self.isExcluded or self.excluded
 
 
 _Where = Literal["earliest", "latest"] | Position | None
@@ -47,7 +54,7 @@ async def names(call: Call) -> web.Response:
 
 async def create(call: Call) -> web.Response:
     """A cursor at the end of the topic unless the body says otherwise; on every partition of a partitioned one."""
-    name, sub = call.name(), call.part("sub")
+    name, sub = call.name(), call.sub()
     if not sub.strip():
         raise Refusal(412, "a subscription needs a name")
     where = await call.body(_WHERE, None)
@@ -93,7 +100,7 @@ def _offset(topic: Topic, where: _Where) -> int:
         return end
     ledger, entry = where.ledgerId & U64, where.entryId & U64
     offset = topic.ledgers.offset_from(ledger, entry, end)
-    if where.isExcluded and topic.ledgers.ids and topic.ledgers.offset(ledger, entry) == offset < end:
+    if where.behind and topic.ledgers.ids and topic.ledgers.offset(ledger, entry) == offset < end:
         offset += 1
     return offset
 

@@ -23,6 +23,7 @@ COMPONENTS: dict[str, Schema] = {
             "entryId": INT,
             "batchIndex": {"type": "integer"},
             "isExcluded": BOOL,
+            "excluded": BOOL,
             "properties": TEXTS,
         },
     },
