@@ -10,8 +10,8 @@ import re
 from typing import Any
 
 from magnetar.admin.routes import AREAS
+from magnetar.admin.routes.components import COMPONENTS
 from magnetar.admin.routes.route import INT, STRING, Route, Schema, ref
-from magnetar.admin.routes.schemas import COMPONENTS
 
 __all__ = ["document"]
 
@@ -92,7 +92,7 @@ def _responses(route: Route) -> dict[str, Any]:
         kind = route.answer.get("x-content", "application/json")
         schema = {key: value for key, value in route.answer.items() if key != "x-content"}
         content = {"application/json": {}, "text/plain": {}} if kind == "text/plain" else {kind: {"schema": schema}}
-        found["200"] = {"description": route.what, "content": content}
+        found[str(route.status)] = {"description": route.what, "content": content}
     if route.answer is None or route.maybe:
         found["204"] = {"description": "done" if route.answer is None else "nothing is set"}
     found["default"] = {"$ref": "#/components/responses/Refused"}

@@ -49,6 +49,7 @@ REAL: dict[str, Any] = {
     "entryId": 0,
     "timestamp": 0,
     "messagePosition": 1,
+    "version": 0,
     "numMessages": 1,
     "expireTimeInSeconds": 1,
 }

@@ -10,6 +10,7 @@ from magnetar.admin.routes.cluster import BROKER, CLUSTERS, LOOKUP, PAGES, TENAN
 from magnetar.admin.routes.namespace import LAST, NAMESPACES
 from magnetar.admin.routes.policy import POLICY_ROUTES
 from magnetar.admin.routes.route import Route
+from magnetar.admin.routes.schema import SCHEMAS
 from magnetar.admin.routes.subscription import SUBSCRIPTIONS
 from magnetar.admin.routes.topic import TOPICS
 
@@ -24,6 +25,7 @@ AREAS: dict[str, tuple[Route, ...]] = {
     "Topics": TOPICS,
     "Subscriptions": SUBSCRIPTIONS,
     "Policies": POLICY_ROUTES,
+    "Schemas": SCHEMAS,
     "Bundles": LAST,
     "Lookup": LOOKUP,
     "Not there": UNSERVED,

@@ -34,9 +34,9 @@ Schema = dict[str, Any]
 class Route(NamedTuple):
     """One line of the table.
 
-    ``answer`` describes the body of an answer with status 200; without it success is an empty 204. ``maybe`` says that
-    there may be nothing to answer with, which is a 204 as well. ``query`` names the parts of the query that are looked
-    at, each with its type. ``hidden`` lines are answered but not described: they stand for what is not there.
+    ``answer`` describes the body of an answer with status ``status``; without it success is an empty 204. ``maybe``
+    says that there may be nothing to answer with, which is a 204 as well. ``query`` names the parts of the query that
+    are looked at, each with its type. ``hidden`` lines are answered but not described: they stand for what is not there.
     """
 
     method: str
@@ -48,6 +48,7 @@ class Route(NamedTuple):
     query: dict[str, Schema] = {}
     maybe: bool = False
     hidden: bool = False
+    status: int = 200
 
 
 V2 = "/admin/v2"
