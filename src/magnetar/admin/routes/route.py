@@ -36,7 +36,7 @@ class Route(NamedTuple):
 
     ``answer`` describes the body of an answer with status ``status``; without it success is an empty 204. ``maybe``
     says that there may be nothing to answer with, which is a 204 as well. ``query`` names the parts of the query that
-    are looked at, each with its type. ``hidden`` lines are answered but not described: they stand for what is not there.
+    are looked at, each with its type. ``hidden`` lines are answered but not described: what is not there.
     """
 
     method: str
