@@ -75,7 +75,8 @@ def prepare(served: Served) -> dict[str, Any]:
     return REAL | {"ledgerId": there.json["ledgers"][-1]["ledgerId"], "broker": here}
 
 
-@schema.parametrize()
+# Those of non-persistent topics are the same once more.
+@schema.exclude(tag="Non-persistent topics").parametrize()
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

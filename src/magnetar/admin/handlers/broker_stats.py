@@ -10,7 +10,8 @@ from aiohttp import web
 from magnetar.admin.answers import Fields, json_answer
 from magnetar.admin.bundles import boundaries, broker_id, bundle_of
 from magnetar.admin.call import Call
-from magnetar.admin.stats.topic import View, topic_stats
+from magnetar.admin.stats.domains import stats_of
+from magnetar.admin.stats.topic import View
 from magnetar.core.topic import Topic
 
 __all__ = ["metrics", "topics"]
@@ -37,7 +38,7 @@ async def topics(call: Call) -> web.Response:
 
 def _described(topic: Topic, view: View) -> Fields:
     """The statistics of the topic, with the names that they have in this place besides."""
-    found = topic_stats(topic, view)
+    found = stats_of(topic, view)
     return {
         **found,
         "producerCount": len(topic.producers),

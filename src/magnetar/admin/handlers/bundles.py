@@ -14,6 +14,7 @@ from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.bundles import BUNDLES_MAX, boundaries, broker_id, within
 from magnetar.admin.call import Call
 from magnetar.core.catalog import NAMESPACES, Row
+from magnetar.core.names import PERSISTENT
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 from magnetar.core.topic_ops import delete_subscription
@@ -80,7 +81,7 @@ async def unload(call: Call) -> web.Response:
 
 def _subscriptions(call: Call) -> list[Subscription]:
     """The subscriptions that the path is about: of its name, or all durable ones."""
-    topics = _topics(call)
+    topics = [topic for topic in _topics(call) if topic.name.domain == PERSISTENT]
     if "sub" not in call.request.match_info:
         return [sub for topic in topics for sub in topic.subscriptions.values() if sub.durable]
     found = [call.found_sub(topic) for topic in topics]

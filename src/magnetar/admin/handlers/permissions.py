@@ -149,7 +149,7 @@ def _known(call: Call, name: TopicName) -> str:
     parent = TopicName(f"{name.domain}://{name.namespace}/{name.parent}")
     if catalog.partitions(parent) > max(name.partition, 0):
         return str(parent)
-    if str(name) not in catalog.topics:
+    if str(name) not in call.core.topics:
         raise Refusal(404, f"Topic {name} not found")
     return str(name)
 

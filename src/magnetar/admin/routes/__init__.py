@@ -7,6 +7,7 @@ its tests. Of two patterns that fit a path the upper one wins, so fixed words st
 from __future__ import annotations
 
 from magnetar.admin.routes.cluster import BROKER, CLUSTERS, LOOKUP, PAGES, TENANTS, UNSERVED
+from magnetar.admin.routes.live import non_persistent
 from magnetar.admin.routes.namespace import LAST, NAMESPACES
 from magnetar.admin.routes.policy import POLICY_ROUTES
 from magnetar.admin.routes.route import Route
@@ -31,5 +32,7 @@ AREAS: dict[str, tuple[Route, ...]] = {
     "Not there": UNSERVED,
 }
 """The table, by what its lines are about."""
+
+AREAS["Non-persistent topics"] = non_persistent((*TOPICS, *SUBSCRIPTIONS, *POLICY_ROUTES))
 
 ROUTES: tuple[Route, ...] = tuple(route for area in AREAS.values() for route in area)

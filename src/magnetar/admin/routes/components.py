@@ -82,7 +82,6 @@ COMPONENTS: dict[str, Schema] = {
             "waitingPublishers": {"type": "integer"},
             "subscriptions": table(ref("SubscriptionStats")),
             "replication": {"type": "object"},
-            "deduplicationStatus": STRING,
         }
     ),
     "SubscriptionStats": obj(
@@ -102,15 +101,8 @@ COMPONENTS: dict[str, Schema] = {
         ]
     },
     "InternalStats": obj(
-        {
-            "entriesAddedCounter": INT,
-            "numberOfEntries": INT,
-            "totalSize": INT,
-            "lastConfirmedEntry": STRING,
-            "state": STRING,
-            "ledgers": array({"type": "object"}),
-            "cursors": table({"type": "object"}),
-        }
+        {"entriesAddedCounter": INT, "numberOfEntries": INT, "totalSize": INT, "cursors": table({"type": "object"})},
+        {"lastConfirmedEntry": STRING, "state": STRING, "ledgers": array({"type": "object"})},
     ),
     "PartitionedInternalStats": obj(
         {"metadata": ref("PartitionedMetadata"), "partitions": table(ref("InternalStats"))}
