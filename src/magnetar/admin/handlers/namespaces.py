@@ -175,9 +175,8 @@ async def create_namespace(call: Call) -> web.Response:
     clusters = body.get("replication_clusters")
     here = [call.core.options.cluster]
     if clusters is not None and clusters not in (here, []):
-        raise Refusal(
-            403, f"Cluster {_listed(clusters)} is not in the list of allowed clusters list for tenant [{tenant_name}]"
-        )
+        among = f"the list of allowed clusters list for tenant [{tenant_name}]"
+        raise Refusal(403, f"Cluster {_listed(clusters)} is not in {among}")
     name = f"{tenant_name}/{local}"
     if name in call.core.catalog.namespaces:
         raise Refusal(409, "Namespace already exists")
