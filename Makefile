@@ -80,6 +80,7 @@ lock:
 
 docs: $(STAMP)
 	$(BIN)/python tools/gen_settings_doc.py
+	$(BIN)/python -m tools.gen_admin_docs
 	$(BIN)/python -m tools.pictures
 
 clean:

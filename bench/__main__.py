@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import delayed, footprint, keyshared, rates, scrape, watching
+from bench import admin, delayed, footprint, keyshared, rates, scrape, watching
 from bench.arena import Arena, Row, say
 from bench.brokers import OURS, Broker, rival_command
 from bench.disk import in_memory, small_sync_ms
@@ -42,6 +42,8 @@ ROWS: dict[str, Measure] = {
     "watch": watching.watched_topics,
     "metrics": scrape.longest_stall,
     "delayed": delayed.memory,
+    "admin_stats": admin.stats,
+    "admin_load": admin.load,
 }
 
 

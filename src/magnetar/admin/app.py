@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
+from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
@@ -23,6 +25,8 @@ _REASONS = {
     413: f"The body is larger than {BODY_BYTES_MAX} bytes",
 }
 
+_NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
 _log = logging.getLogger(__name__)
 
 
@@ -41,11 +45,24 @@ def _bind(handler: Handler, admin: Admin) -> Callable[[web.Request], Awaitable[w
     return answer
 
 
+def _is_text(path: str) -> bool:
+    """Whether the path can be decoded. Two paths that cannot would come out as the same name as one that can."""
+    if _NO_ESCAPE.search(path):
+        return False
+    try:
+        unquote_to_bytes(path).decode()
+    except UnicodeError:
+        return False
+    return True
+
+
 @web.middleware
 async def _faults(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Turn what a handler raises into an answer."""
+    if not _is_text(request.rel_url.raw_path):
+        return reason_answer(400, "The path is not UTF-8 in percent-encoding")
     try:
         return await handler(request)
     except Refusal as refusal:

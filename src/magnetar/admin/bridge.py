@@ -17,6 +17,7 @@ from magnetar.core.explain.entries import load_entries
 from magnetar.core.names import TopicName
 from magnetar.core.requests.cursors import with_last_entry
 from magnetar.core.rows import Change
+from magnetar.core.timesearch import search_time
 from magnetar.core.topic import Topic
 from magnetar.errors import MagnetarError, ServiceNotReady, TopicNotFound
 from magnetar.server.pump import Pump
@@ -101,6 +102,20 @@ class Bridge:
 
         await self.change(start)
         return found
+
+    async def offset_at(self, topic: Topic, time_ms: int) -> int:
+        """The first offset that was published at the time or later; the topic's end when there is none."""
+        found: list[int] = []
+
+        def start(done: Done) -> None:
+            def answer(offset: int) -> None:
+                found.append(offset)
+                done(None)
+
+            search_time(topic, topic.first_offset, time_ms, answer)
+
+        await self.change(start)
+        return found[0]
 
     async def last_entry(self, topic: Topic) -> tuple[int, int]:
         """Offset of the topic's last entry and its last batch index; -1 for none."""

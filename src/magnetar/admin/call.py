@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 from aiohttp import web
@@ -24,6 +27,8 @@ from magnetar.server.settings import Settings
 __all__ = ["Admin", "Call", "Handler"]
 
 T = TypeVar("T")
+
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,11 +63,11 @@ class Call:
             raise Refusal(412, "the path is not UTF-8") from None
         return value
 
-    def namespace(self) -> str:
+    def namespace(self, missing: str = "Namespace does not exist") -> str:
         """``tenant/namespace`` of the path; 404 when there is no such namespace."""
         name = f"{self.part('t')}/{self.part('n')}"
         if name not in self.core.catalog.namespaces:
-            raise Refusal(404, "Namespace does not exist")
+            raise Refusal(404, missing)
         return name
 
     def domain(self) -> str:
@@ -81,12 +86,12 @@ class Call:
         """The topic of the path, which has to exist. A partition that nobody has used yet is opened."""
         return await self.open(self.name())
 
-    async def open(self, name: TopicName) -> Topic:
-        """The topic of this name, which has to exist and not to be a partitioned one."""
+    async def open(self, name: TopicName, create: bool = False) -> Topic:
+        """The topic of this name, which has to exist (or may be created by use) and not to be a partitioned one."""
         if self.core.catalog.partitions(name):
             raise Refusal(404, f"Topic {name} not found: it is partitioned, so ask for {name}-partition-0 and so on")
         try:
-            topic = await self.bridge.open(name, False)
+            topic = await self.bridge.open(name, create)
         except TopicNotFound:
             raise Refusal(404, f"Topic {name} not found") from None
         if topic.deleted:
@@ -95,23 +100,42 @@ class Call:
 
     async def subscription(self) -> Subscription:
         """The subscription of the path, on a topic that is not partitioned."""
-        topic, sub = await self.topic(), self.part("sub")
-        if sub not in topic.subscriptions:
+        found = self.found_sub(await self.topic())
+        if found is None:
             raise self.unknown_subscription()
-        return topic.subscriptions[sub]
+        return found
+
+    def sub(self) -> str:
+        """The name of the subscription in the path.
+
+        The official Java client encodes it twice and Pulsar decodes it twice, so what still looks encoded is.
+        """
+        text = self.part("sub")
+        if _ESCAPE.search(text):
+            with contextlib.suppress(UnicodeDecodeError):
+                return unquote_to_bytes(text).decode()
+        return text
+
+    def found_sub(self, topic: Topic) -> Subscription | None:
+        """The subscription of the path on this topic: under the name as it stands there, or decoded once more."""
+        text = self.part("sub")
+        for name in (text, self.sub(), unquote(text.replace("+", " "))):
+            if name in topic.subscriptions:
+                return topic.subscriptions[name]
+        return None
 
     async def subscriptions(self) -> list[Subscription]:
         """The subscription of the path on the topic, or on every partition of it that has been used and has it."""
-        name, sub = self.name(), self.part("sub")
+        name = self.name()
         partitions = self.core.catalog.partitions(name)
         topics = self.partitions(name) if partitions else [await self.open(name)]
-        found = [topic.subscriptions[sub] for topic in topics if sub in topic.subscriptions]
+        found = [sub for sub in map(self.found_sub, topics) if sub is not None]
         if not found:
             raise self.unknown_subscription()
         return found
 
     def unknown_subscription(self) -> Refusal:
-        return Refusal(404, f"Subscription {self.part('sub')} not found for topic {self.name()}")
+        return Refusal(404, f"Subscription {self.sub()} not found for topic {self.name()}")
 
     def partitions(self, name: TopicName) -> list[Topic]:
         """The partitions of a topic that have been used."""
@@ -124,6 +148,15 @@ class Call:
         value = self.request.query.get(name)
         return default if value is None else value.lower() == "true"
 
+    def number(self, name: str) -> int:
+        """A whole number of 64 bits in the path. With anything else in its place there is nothing at this path."""
+        return _whole(self.part(name), 404, f"{name} has to be a whole number")
+
+    def query_number(self, name: str, default: int) -> int:
+        """A whole number of the query."""
+        text = self.request.query.get(name)
+        return default if text is None else _whole(text, 404, f"{name} has to be a whole number")
+
     def now_ms(self) -> int:
         """The broker's clock; the core's own time stands still between its turns."""
         return self.bridge.pump.clock.now_ms()
@@ -131,12 +164,27 @@ class Call:
     async def body(self, decoder: msgspec.json.Decoder[T], absent: T) -> T:
         """The JSON body as what ``decoder`` reads; ``absent`` when there is none."""
         data = await self.request.read()
+        return self._decoded(decoder, data) if data.strip() else absent
+
+    async def given(self, decoder: msgspec.json.Decoder[T]) -> T:
+        """The JSON body, without which the request makes no sense."""
+        data = await self.request.read()
         if not data.strip():
-            return absent
+            raise Refusal(400, "The request entity cannot be empty.")
+        return self._decoded(decoder, data)
+
+    def _decoded(self, decoder: msgspec.json.Decoder[T], data: bytes) -> T:
         try:
             return decoder.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal(400, f"the body is not what was expected: {error}") from None
+
+
+def _whole(text: str, status: int, reason: str) -> int:
+    digits = text[1:] if text.startswith("-") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20 and abs(int(text)) < 1 << 63):
+        raise Refusal(status, f"{reason}, not '{text}'")
+    return int(text)
 
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]

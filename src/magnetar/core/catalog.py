@@ -10,6 +10,7 @@ path and value are applied here. Paths are the table of contents:
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
 /settings/NAME                                   {"value": a setting's text, changed while running}
 /schemas/T/N/ENCODED-LOCAL-NAME                  the schemas of a topic (``core/schemas/history``)
+/clusters/NAME                                   addresses of a cluster, as they were given
 ===============================================  ===============================================
 
 Topics of both kinds may have ``"policies"`` as well. They stand in the topic's own row, so that a topic and its
@@ -29,6 +30,7 @@ __all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
 TOPICS, PARTITIONED = "/topics/", "/partitioned/"
 TENANTS, NAMESPACES, SETTINGS, SCHEMAS = "/tenants/", "/namespaces/", "/settings/", "/schemas/"
+CLUSTERS = "/clusters/"
 
 Row = dict[str, Any]
 
@@ -56,11 +58,13 @@ class Catalog:
         self.namespaces: dict[str, Row] = {}
         self.settings: dict[str, Row] = {}
         self.schemas: dict[str, Row] = {}
+        self.clusters: dict[str, Row] = {}
         self._plain: tuple[tuple[str, dict[str, Row]], ...] = (
             (TENANTS, self.tenants),
             (NAMESPACES, self.namespaces),
             (SETTINGS, self.settings),
             (SCHEMAS, self.schemas),
+            (CLUSTERS, self.clusters),
         )
         self.topics: dict[str, Row] = {}
         self.partitioned: dict[str, Row] = {}

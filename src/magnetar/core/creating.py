@@ -88,7 +88,7 @@ def _check_namespace(broker: Broker, name: TopicName, new: int) -> None:
         )
 
 
-def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
+def create_topic(broker: Broker, name: TopicName, then: Then, properties: dict[str, str] | None = None) -> None:
     """Store the topic in the catalogue, then open it; a non-persistent one is only opened."""
     _check_namespace(broker, name, 1)
     full = str(name)
@@ -105,16 +105,23 @@ def create_topic(broker: Broker, name: TopicName, then: Then) -> None:
             broker.topics[full] = topic
         then(topic, None if topic is not None else error)
 
-    broker.meta_write(TOPICS + name.path, {"stream": stream, "properties": {}}, True, stored)
+    broker.meta_write(TOPICS + name.path, {"stream": stream, "properties": properties or {}}, True, stored)
 
 
-def create_partitioned(broker: Broker, name: TopicName, partitions: int, create: bool, done: Done) -> None:
+def create_partitioned(
+    broker: Broker,
+    name: TopicName,
+    partitions: int,
+    create: bool,
+    done: Done,
+    properties: dict[str, str] | None = None,
+) -> None:
     """Store a partitioned topic, or its new number of partitions; its partitions are created when they are used."""
     if create:
         _check_namespace(broker, name, partitions)
 
     def change(before: Row | None) -> Row | None:
-        return {"properties": {}, **(before or {}), "partitions": partitions}
+        return {"properties": properties or {}, **(before or {}), "partitions": partitions}
 
     broker.rows.change(PARTITIONED + name.path, change, create, done)
 

@@ -105,11 +105,12 @@ def expire_before(sub: Subscription, before_ms: int, done: Done) -> None:
 
 
 def expire_through(sub: Subscription, offset: int, done: Done) -> None:
-    """Acknowledge everything up to and including the offset."""
+    """Acknowledge everything up to and including the offset; as in Pulsar it is no mistake if it was before."""
     refuse_moving(sub)
-    if offset >= sub.topic.tail.end or not expire_to(sub, offset + 1):
-        reason = f"{sub.name} has nothing unacknowledged up to there, or the topic ends before it"
+    if offset >= sub.topic.tail.end:
+        reason = f"the topic ends before the message up to which {sub.name} is to expire"
         raise NothingToExpire(f"{_NOT_ISSUED.format('position', sub.topic.name)}: {reason}")
+    expire_to(sub, offset + 1)
     sub.topic.broker.when_durable(done)
 
 

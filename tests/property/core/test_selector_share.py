@@ -47,3 +47,20 @@ def test_shares_are_what_the_selector_gives(which: str, names: list[str], leave:
     counted: Counter[Consumer | None] = Counter(selector.select(slot) for slot in range(first, last + 1))
     for consumer in consumers:
         assert selector.share(consumer) == counted[consumer]
+
+
+@settings(max_examples=15)
+@given(names=st.lists(st.sampled_from(["a", "b", "worker-a"]), min_size=2, max_size=6), leave=st.integers(0))
+def test_what_a_ring_keeps_at_hand_follows_who_joins_and_leaves(names: list[str], leave: int) -> None:
+    ring = Ring(100)
+    consumers = [named(name, n * 9_000) for n, name in enumerate(names)]
+
+    def check() -> None:
+        listed = ((low, high, owner) for owner, each in ring.shares().items() for low, high in each)
+        assert sorted(listed, key=lambda row: row[0]) == ring.ranges()
+
+    for consumer in consumers:
+        ring.add(consumer)
+        check()
+    ring.remove(consumers[leave % len(consumers)])
+    check()

@@ -32,7 +32,12 @@ class Answer:
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status
         self.content_type = response.headers.get_content_type()
-        self.text = response.read().decode()
+        self.headers = dict(response.getheaders())
+        self.body = response.read()
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
 
     @property
     def json(self) -> Any:

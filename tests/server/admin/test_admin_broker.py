@@ -42,7 +42,8 @@ def test_tenants(served: Served) -> None:
     assert served.get("tenants/public").json == {"adminRoles": [], "allowedClusters": ["standalone"]}
     assert served.get("tenants/nowhere").refusal == (404, "Tenant does not exist")
     assert served.put("tenants/ba%20d", {"allowedClusters": ["standalone"]}).status == 412
-    assert served.put("tenants/new").refusal == (412, "Clusters can not be empty")
+    assert served.put("tenants/new").refusal == (412, "TenantInfo is null")
+    assert served.put("tenants/new", {}).refusal == (412, "Clusters cannot be empty or blank")
     assert served.put("tenants/new", {"allowedClusters": ["mars"]}).refusal == (412, "Clusters do not exist")
     body = {"adminRoles": ["boss"], "allowedClusters": ["standalone"], "unknown": 1}
     assert served.put("tenants/new", body).status == 204
@@ -73,7 +74,7 @@ def test_namespaces(served: Served, wire: WireClient) -> None:
     wire.producer("persistent://public/ns/t")
     assert served.get("namespaces/public/ns/topics").json == ["persistent://public/ns/t"]
     assert served.get("namespaces/public/ns/topics?mode=NON_PERSISTENT").json == []
-    assert served.get("namespaces/public/ns/topics?mode=SOME").status == 400
+    assert served.get("namespaces/public/ns/topics?mode=SOME").status == 404
     assert served.delete("namespaces/public/ns").refusal == (409, "Cannot delete non empty namespace")
 
 

@@ -82,6 +82,6 @@ def test_the_table_names_what_was_missed_and_keeps_its_columns(tmp_path: Path) -
 
 def test_rows_can_be_chosen_and_a_wrong_name_is_refused() -> None:
     assert parser().parse_args(["--only", "publish", "--only", "start"]).only == ["publish", "start"]
-    assert len(ROWS) == 19
+    assert {"publish", "start", "admin_stats", "admin_load"} <= set(ROWS)
     with pytest.raises(SystemExit):
         parser().parse_args(["--only", "nonsense"])

@@ -1,20 +1,16 @@
-"""The broker itself, and the one cluster it stands for."""
+"""The broker itself: whether it is well, what it is called, what it serves."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
 from magnetar import __version__
-from magnetar.admin.answers import Refusal, json_answer, text_answer
+from magnetar.admin.answers import Fields, Refusal, json_answer, no_content, text_answer
+from magnetar.admin.bundles import boundaries, broker_id, bundle_of
 from magnetar.admin.call import Call
 from magnetar.core.broker import Broker
 
-__all__ = ["active", "broker_id", "cluster", "clusters", "health", "leader", "status_page", "version"]
-
-
-def broker_id(core: Broker) -> str:
-    """Host and port of the HTTP side, which is how Pulsar names a broker."""
-    return core.options.http_url.partition("://")[2]
+__all__ = ["active", "health", "leader", "owned", "quota_check", "status_page", "version"]
 
 
 def _check(core: Broker) -> None:
@@ -34,8 +30,8 @@ async def version(call: Call) -> web.Response:
 
 async def active(call: Call) -> web.Response:
     """The brokers of a cluster: this one."""
-    if "cluster" in call.request.match_info:
-        _known(call)
+    if call.request.match_info.get("cluster", call.core.options.cluster) != call.core.options.cluster:
+        raise Refusal(404, "Cluster does not exist")
     return json_answer([broker_id(call.core)])
 
 
@@ -43,30 +39,22 @@ async def leader(call: Call) -> web.Response:
     return json_answer({"serviceUrl": call.core.options.http_url, "brokerId": broker_id(call.core)})
 
 
-async def clusters(call: Call) -> web.Response:
-    return json_answer([call.core.options.cluster])
+async def owned(call: Call) -> web.Response:
+    """The ranges of namespaces that the broker serves: as it is the only one, those that have topics in use."""
+    wanted = call.part("broker")
+    if wanted != broker_id(call.core):
+        raise Refusal(404, f"Broker id '{wanted}' not found in available brokers.")
+    found: Fields = {}
+    for topic in call.core.topics.values():
+        namespace = topic.name.namespace
+        bundle = bundle_of(boundaries(call.core, namespace), str(topic.name))
+        found[f"{namespace}/{bundle}"] = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
+    return json_answer(found)
 
 
-async def cluster(call: Call) -> web.Response:
-    _known(call)
-    options = call.core.options
-    return json_answer(
-        {
-            "serviceUrl": options.http_url,
-            "brokerServiceUrl": options.broker_url,
-            "brokerClientTlsEnabled": False,
-            "tlsAllowInsecureConnection": False,
-            "brokerClientTlsEnabledWithKeyStore": False,
-            "brokerClientTlsTrustStoreType": "JKS",
-            "brokerClientTlsKeyStoreType": "JKS",
-            "brokerClientSslFactoryPlugin": "org.apache.pulsar.common.util.DefaultPulsarSslFactory",
-        }
-    )
-
-
-def _known(call: Call) -> None:
-    if call.part("cluster") != call.core.options.cluster:
-        raise Refusal(404, "Cluster does not exist")
+async def quota_check(call: Call) -> web.Response:
+    """Pulsar looks at its quotas now and then, and here it can be told to; ours are always looked at."""
+    return no_content()
 
 
 async def status_page(call: Call) -> web.Response:

@@ -28,7 +28,7 @@ _POSITION: msgspec.json.Decoder[Position | None] = msgspec.json.Decoder(Position
 def _number(call: Call, name: str) -> int:
     text = call.part(name)
     if not (text.isascii() and text.isdigit() and int(text) <= _INT32_MAX):
-        raise Refusal(412, f"{name} has to be a number from 0 to {_INT32_MAX}")
+        raise Refusal(404, f"{name} has to be a number from 0 to {_INT32_MAX}")
     return int(text)
 
 
@@ -87,7 +87,7 @@ async def expire_position(call: Call) -> web.Response:
     ledger, entry = where.ledgerId & U64, where.entryId & U64
     end = sub.topic.tail.end
     offset = sub.topic.ledgers.offset_from(ledger, entry, end)
-    if where.isExcluded or sub.topic.ledgers.offset(ledger, entry) != offset < end:
+    if where.behind or sub.topic.ledgers.offset(ledger, entry) != offset < end:
         offset -= 1
     await call.bridge.change(partial(expire_through, sub, offset))
     return no_content()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
-from itertools import pairwise
-
 from aiohttp import web
 
 from magnetar.admin.answers import json_answer, text_answer
+from magnetar.admin.bundles import boundaries, bundle_of
 from magnetar.admin.call import Call
-from magnetar.admin.handlers.namespaces import boundaries
 from magnetar.core.requests.lookups import check_listener, partitions_of
 
 __all__ = ["bundle", "topic"]
@@ -36,9 +33,4 @@ async def topic(call: Call) -> web.Response:
 async def bundle(call: Call) -> web.Response:
     """The range of the namespace that the topic's name hashes into."""
     name = call.name()
-    bounds = boundaries(call.core, name.namespace)
-    where = zlib.crc32(str(name).encode())
-    for low, high in pairwise(bounds):
-        if where < int(high, 16):
-            return text_answer(f"{low}_{high}")
-    return text_answer(f"{bounds[-2]}_{bounds[-1]}")
+    return text_answer(bundle_of(boundaries(call.core, name.namespace), str(name)))

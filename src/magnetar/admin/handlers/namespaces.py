@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 from aiohttp import web
 
 from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
+from magnetar.admin.bundles import BUNDLES_MAX, boundaries, even
 from magnetar.admin.call import Call
-from magnetar.core.broker import Broker
+from magnetar.admin.handlers.clusters import known
+from magnetar.admin.handlers.properties import check_size
 from magnetar.core.catalog import NAMESPACES, TENANTS, Row
 from magnetar.core.names import NON_PERSISTENT, PERSISTENT, valid_part
 from magnetar.core.policies.table import POLICIES
 from magnetar.ports.metadata import VersionConflict
 
 __all__ = [
-    "boundaries",
-    "bundles",
     "create_namespace",
     "create_tenant",
     "delete_namespace",
@@ -28,12 +30,22 @@ __all__ = [
     "update_tenant",
 ]
 
-BUNDLES = 4
-"""How many ranges of hashes a namespace has. One broker serves them all, so it is a matter of form."""
+
+class AuthPolicies(msgspec.Struct, omit_defaults=True):
+    """Permissions in the body of a namespace."""
+
+    namespace_auth: dict[str, list[str]] = {}
+    destination_auth: dict[str, dict[str, list[str]]] = {}
+    subscription_auth_roles: dict[str, list[str]] = {}
 
 
-_KEPT = ("auth_policies", "encryption_required", "properties", "subscription_auth_mode")
-"""What a namespace may be created with and has kept for it without acting here."""
+class Kept(msgspec.Struct, omit_defaults=True):
+    """What a namespace may be created with and has kept for it without acting here."""
+
+    auth_policies: AuthPolicies | None = None
+    encryption_required: bool | None = None
+    properties: dict[str, str] | None = None
+    subscription_auth_mode: Literal["None", "Prefix"] | None = None
 
 
 class TenantInfo(msgspec.Struct):
@@ -41,6 +53,13 @@ class TenantInfo(msgspec.Struct):
 
     adminRoles: list[str] | None = None  # noqa: N815
     allowedClusters: list[str] | None = None  # noqa: N815
+
+
+class WantedBundles(msgspec.Struct):
+    """How a namespace is to be cut: into so many ranges, or at these limits."""
+
+    boundaries: list[str] | None = None
+    numBundles: int = 0  # noqa: N815
 
 
 _TENANT: msgspec.json.Decoder[TenantInfo | None] = msgspec.json.Decoder(TenantInfo | None)
@@ -56,10 +75,10 @@ async def tenant(call: Call) -> web.Response:
     return json_answer({"adminRoles": row.get("adminRoles", []), "allowedClusters": row.get("allowedClusters", [])})
 
 
-def _tenant(call: Call) -> str:
+def _tenant(call: Call, reason: str = "Tenant does not exist") -> str:
     name = call.part("t")
     if name not in call.core.catalog.tenants:
-        raise Refusal(404, "Tenant does not exist")
+        raise Refusal(404, reason)
     return name
 
 
@@ -78,24 +97,26 @@ async def create_tenant(call: Call) -> web.Response:
 
 
 async def update_tenant(call: Call) -> web.Response:
-    name = _tenant(call)
+    name = _tenant(call, f"Tenant {call.part('t')} not found")
     await call.bridge.meta(TENANTS + name, await _tenant_row(call), False)
     return no_content()
 
 
 async def _tenant_row(call: Call) -> Row:
     """The tenant of the body, checked, as it stands in the catalogue."""
-    info = await call.body(_TENANT, None) or TenantInfo()
+    info = await call.body(_TENANT, None)
+    if info is None:
+        raise Refusal(412, "TenantInfo is null")
     clusters = sorted(set(info.allowedClusters or []))
     if not clusters or not all(cluster.strip() for cluster in clusters):
-        raise Refusal(412, "Clusters can not be empty")
-    if clusters != [call.core.options.cluster]:
+        raise Refusal(412, "Clusters cannot be empty or blank")
+    if not set(clusters) <= set(known(call)):
         raise Refusal(412, "Clusters do not exist")
     return {"adminRoles": sorted(set(info.adminRoles or [])), "allowedClusters": clusters}
 
 
 async def delete_tenant(call: Call) -> web.Response:
-    name = _tenant(call)
+    name = _tenant(call, "Tenant doesn't exist")
     if any(known.startswith(f"{name}/") for known in call.core.catalog.namespaces):
         raise Refusal(409, "The tenant still has active namespaces")
     await call.bridge.meta(TENANTS + name, None, False)
@@ -103,23 +124,8 @@ async def delete_tenant(call: Call) -> web.Response:
 
 
 async def namespaces(call: Call) -> web.Response:
-    prefix = f"{_tenant(call)}/"
+    prefix = f"{_tenant(call, 'Tenant not found')}/"
     return json_answer(sorted(name for name in call.core.catalog.namespaces if name.startswith(prefix)))
-
-
-def boundaries(core: Broker, name: str) -> list[str]:
-    """The limits of the namespace's ranges of hashes, one more than there are ranges."""
-    row = core.catalog.namespaces.get(name, {})
-    stored = row.get("bundles")
-    if isinstance(stored, dict) and isinstance(stored.get("boundaries"), list) and len(stored["boundaries"]) > 1:
-        return [str(bound) for bound in stored["boundaries"]]
-    step = (1 << 32) // BUNDLES
-    return [f"0x{step * index:08x}" for index in range(BUNDLES)] + ["0xffffffff"]
-
-
-async def bundles(call: Call) -> web.Response:
-    bounds = boundaries(call.core, call.namespace())
-    return json_answer({"boundaries": bounds, "numBundles": len(bounds) - 1})
 
 
 async def namespace(call: Call) -> web.Response:
@@ -152,7 +158,9 @@ async def namespace(call: Call) -> web.Response:
         "migrated": False,
     }
     for key, value in call.core.catalog.namespaces[name].items():
-        if key != "bundles":
+        if key == "auth_policies":
+            policies[key] = {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}, **value}
+        elif key != "bundles":
             policies[key] = value
     return json_answer(policies)
 
@@ -167,14 +175,21 @@ async def create_namespace(call: Call) -> web.Response:
     clusters = body.get("replication_clusters")
     here = [call.core.options.cluster]
     if clusters is not None and clusters not in (here, []):
-        raise Refusal(403, f"Invalid cluster id: {clusters}")
+        among = f"the list of allowed clusters list for tenant [{tenant_name}]"
+        raise Refusal(403, f"Cluster {_listed(clusters)} is not in {among}")
     name = f"{tenant_name}/{local}"
     if name in call.core.catalog.namespaces:
         raise Refusal(409, "Namespace already exists")
     row: Row = {"replication_clusters": here}
-    for key, value in body.items():
-        if key in _KEPT:
-            row[key] = value
+    bounds = _bounds(body.get("bundles"))
+    if bounds:
+        row["bundles"] = {"boundaries": bounds, "numBundles": len(bounds) - 1}
+    try:
+        kept = msgspec.convert(body, Kept)
+    except msgspec.ValidationError as error:
+        raise Refusal(400, f"the body is not what was expected: {error}") from None
+    check_size(kept.properties or {})
+    row |= msgspec.to_builtins(kept)
     for line in POLICIES:
         given = body.get(line.name)
         if given and line.by_cluster and isinstance(given, dict):
@@ -188,8 +203,35 @@ async def create_namespace(call: Call) -> web.Response:
     return no_content()
 
 
+def _listed(clusters: object) -> str:
+    """As Pulsar writes lists into its reasons."""
+    return f"[{', '.join(map(str, clusters))}]" if isinstance(clusters, list) else str(clusters)
+
+
+def _bounds(wanted: object) -> list[str]:
+    """The limits of ranges that the body wants; empty where it leaves that to the broker."""
+    if wanted is None:
+        return []
+    try:
+        found = msgspec.convert(wanted, WantedBundles)
+        given = [int(bound, 16) for bound in found.boundaries or []]
+    except (msgspec.ValidationError, ValueError) as error:
+        raise Refusal(400, f"bundles are not what was expected: {error}") from None
+    if given:
+        if given != sorted(set(given)) or given[0] != 0 or given[-1] != 0xFFFFFFFF or len(given) > BUNDLES_MAX + 1:
+            raise Refusal(412, "boundaries of bundles have to rise from 0x00000000 to 0xffffffff")
+        return [f"0x{bound:08x}" for bound in given]
+    if found.numBundles > BUNDLES_MAX:
+        raise Refusal(
+            412, f"Invalid number of bundles. Number of bundles has to be in the range of (0, {BUNDLES_MAX}]."
+        )
+    return even(found.numBundles) if found.numBundles > 0 else []
+
+
 async def delete_namespace(call: Call) -> web.Response:
-    name = call.namespace()
+    name = f"{call.part('t')}/{call.part('n')}"
+    if name not in call.core.catalog.namespaces:
+        raise Refusal(404, f"Namespace {name} does not exist.")
     if call.flag("force"):
         raise Refusal(405, "Broker doesn't allow forced deletion of namespaces")
     if call.core.catalog.by_namespace.get(name) or call.core.catalog.live.get(name):
@@ -203,6 +245,6 @@ async def topics(call: Call) -> web.Response:
     name = call.namespace()
     mode = call.request.query.get("mode", "PERSISTENT").upper()
     if mode not in ("PERSISTENT", "NON_PERSISTENT", "ALL"):
-        raise Refusal(400, f"mode is PERSISTENT, NON_PERSISTENT or ALL, not '{mode}'")
+        raise Refusal(404, f"mode is PERSISTENT, NON_PERSISTENT or ALL, not '{mode}'")
     domain = {"PERSISTENT": PERSISTENT, "NON_PERSISTENT": NON_PERSISTENT}.get(mode, "")
     return json_answer(sorted(call.core.catalog.topic_names(name, domain, call.flag("includeSystemTopic"))))

@@ -9,6 +9,8 @@ from aiohttp import web
 
 from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.call import Call
+from magnetar.admin.handlers.permissions import forget_topic
+from magnetar.admin.handlers.properties import check_size
 from magnetar.admin.handlers.topics import check_new, refuse_busy
 from magnetar.core.creating import create_partitioned, delete_partitioned
 from magnetar.core.names import TopicName
@@ -44,7 +46,7 @@ def _most(call: Call) -> int:
 
 async def _wanted(call: Call) -> PartitionedMetadata:
     """The body: a number, or an object with a number in it."""
-    body = await call.body(_WANTED, 0)
+    body = await call.given(_WANTED)
     if isinstance(body, int):
         return PartitionedMetadata(body)
     return body
@@ -52,16 +54,17 @@ async def _wanted(call: Call) -> PartitionedMetadata:
 
 async def create(call: Call) -> web.Response:
     name = call.name()
+    given = await _wanted(call)
+    wanted, properties = given.partitions, check_size(given.properties or {})
     check_new(call, name)
-    wanted = (await _wanted(call)).partitions
     if wanted <= 0:
         raise Refusal(406, "Number of partitions should be more than 0")
     if wanted > _most(call):
         raise Refusal(406, f"Number of partitions should be less than or equal to {_most(call)}")
     if name.partition >= 0:
-        raise Refusal(412, f"Topic {name} is named like a partition, so it cannot have partitions itself")
+        raise Refusal(412, "Partitioned Topic Name should not contain '-partition-'")
     try:
-        await call.bridge.change(lambda done: create_partitioned(call.core, name, wanted, True, done))
+        await call.bridge.change(lambda done: create_partitioned(call.core, name, wanted, True, done, properties))
     except VersionConflict:
         raise Refusal(409, "This topic already exists") from None
     return no_content()
@@ -94,7 +97,7 @@ async def grow(call: Call) -> web.Response:
     name = call.name()
     now = call.core.catalog.partitions(name)
     if not now:
-        raise Refusal(404, f"Topic {name} is not the partitioned topic.")
+        raise Refusal(409, f"Topic {name} is not the partitioned topic.")
     wanted = (await _wanted(call)).partitions
     if wanted < now:
         raise Refusal(422, f"Desired partitions {wanted} can't be less than the current partitions {now}.")
@@ -112,11 +115,12 @@ async def delete(call: Call) -> web.Response:
     name = call.name()
     names = partition_names(call, name)
     if not names:
-        raise Refusal(404, f"Partitioned Topic not found: {name} has zero partitions")
+        raise Refusal(404, f"Topic {name} not found.")
     if not call.flag("force"):
         for partition in names:
             topic = call.core.topics.get(str(partition))
             if topic is not None:
                 refuse_busy(topic)
     await call.bridge.change(lambda done: delete_partitioned(call.core, name, done))
+    await forget_topic(call, name)
     return no_content()

@@ -7,8 +7,8 @@ import asyncio
 from aiohttp import web
 
 from magnetar.admin.answers import Fields, Refusal, json_answer
+from magnetar.admin.bundles import broker_id
 from magnetar.admin.call import Call
-from magnetar.admin.handlers.brokers import broker_id
 from magnetar.admin.stats.domains import internal_stats_of, stats_of, unused_topic
 from magnetar.admin.stats.merge import merged
 from magnetar.admin.stats.topic import View
@@ -43,7 +43,7 @@ def _partitions(call: Call) -> tuple[TopicName, int]:
     name = call.name()
     count = call.core.catalog.partitions(name)
     if not count:
-        raise Refusal(404, f"Partitioned Topic not found: {name} has zero partitions")
+        raise Refusal(404, f"Partitioned Topic {name} not found")
     return name, count
 
 

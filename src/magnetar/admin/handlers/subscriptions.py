@@ -14,7 +14,7 @@ from magnetar.core.topic import Topic
 from magnetar.core.topic_ops import create_subscription, delete_subscription
 from magnetar.core.topic_ops import disconnect as disconnect_consumer
 
-__all__ = ["U64", "Position", "create", "delete", "disconnect", "names"]
+__all__ = ["U64", "Position", "check_properties", "create", "delete", "disconnect", "names"]
 
 U64 = (1 << 64) - 1
 _Long = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -26,7 +26,14 @@ class Position(msgspec.Struct):
     ledgerId: _Long = -1  # noqa: N815
     entryId: _Long = -1  # noqa: N815
     isExcluded: bool = False  # noqa: N815
+    excluded: bool = False
+    """The same: the official Java client calls it so."""
     properties: dict[str, str] | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the place is behind the message."""
+        return self.isExcluded or self.excluded
 
 
 _Where = Literal["earliest", "latest"] | Position | None
@@ -47,15 +54,15 @@ async def names(call: Call) -> web.Response:
 
 async def create(call: Call) -> web.Response:
     """A cursor at the end of the topic unless the body says otherwise; on every partition of a partitioned one."""
-    name, sub = call.name(), call.part("sub")
+    name, sub = call.name(), call.sub()
     if not sub.strip():
         raise Refusal(412, "a subscription needs a name")
     where = await call.body(_WHERE, None)
     properties = (where.properties or {}) if isinstance(where, Position) else {}
-    _check_properties(call, properties)
+    check_properties(call, properties)
     partitions = call.core.catalog.partitions(name)
     if not partitions:
-        topic = await call.open(name)
+        topic = await call.open(name, create=True)
         if sub in topic.subscriptions:
             raise Refusal(409, "Subscription already exists for topic")
         await _create(call, topic, sub, where, properties)
@@ -71,7 +78,8 @@ async def create(call: Call) -> web.Response:
     return no_content()
 
 
-def _check_properties(call: Call, properties: dict[str, str]) -> None:
+def check_properties(call: Call, properties: dict[str, str]) -> None:
+    """Refuse more properties than a subscription may have, and those that cannot be kept."""
     most = call.core.options.subscription_metadata_bytes
     if sum(len(key) + len(value) for key, value in properties.items()) > most:
         raise Refusal(412, f"properties of a subscription may have {most} bytes at most")
@@ -92,7 +100,7 @@ def _offset(topic: Topic, where: _Where) -> int:
         return end
     ledger, entry = where.ledgerId & U64, where.entryId & U64
     offset = topic.ledgers.offset_from(ledger, entry, end)
-    if where.isExcluded and topic.ledgers.ids and topic.ledgers.offset(ledger, entry) == offset < end:
+    if where.behind and topic.ledgers.ids and topic.ledgers.offset(ledger, entry) == offset < end:
         offset += 1
     return offset
 

@@ -6,7 +6,10 @@ import msgspec
 from aiohttp import web
 
 from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
+from magnetar.admin.bundles import within
 from magnetar.admin.call import Call
+from magnetar.admin.handlers.permissions import forget_topic
+from magnetar.admin.handlers.properties import check_size
 from magnetar.core.creating import create_topic, delete_topic
 from magnetar.core.names import TopicName
 from magnetar.core.systemtopics import is_transaction_topic
@@ -19,7 +22,7 @@ __all__ = [
     "check_new",
     "create",
     "delete",
-    "last_message_id",
+    "message_id",
     "partitioned_list",
     "refuse_busy",
     "terminate",
@@ -55,9 +58,11 @@ def refuse_busy(topic: Topic) -> None:
 
 
 async def topic_list(call: Call) -> web.Response:
-    """All topics of the namespace; of partitioned ones every partition."""
-    catalog, system = call.core.catalog, call.flag("includeSystemTopic")
-    return json_answer(sorted(catalog.topic_names(call.namespace(), call.domain(), system)))
+    """All topics of the namespace, or of one range of it; of partitioned ones every partition."""
+    bundle = call.request.query.get("bundle")
+    system = call.flag("includeSystemTopic")
+    names = call.core.catalog.topic_names(call.namespace(), call.domain(), system)
+    return json_answer(sorted(name for name in names if bundle is None or within(bundle, name)))
 
 
 async def partitioned_list(call: Call) -> web.Response:
@@ -67,20 +72,39 @@ async def partitioned_list(call: Call) -> web.Response:
 
 async def create(call: Call) -> web.Response:
     name = call.name()
+    given: dict[str, str] | None = await call.body(_PROPERTIES, None)
+    properties = check_size(given or {})
     check_new(call, name)
-    await call.body(_PROPERTIES, None)
-    await call.bridge.change(lambda done: create_topic(call.core, name, lambda topic, error: done(error)))
+    _refuse_partition(call, name)
+    await call.bridge.change(lambda done: create_topic(call.core, name, lambda topic, error: done(error), properties))
     return no_content()
+
+
+def _refuse_partition(call: Call, name: TopicName) -> None:
+    """A name like that of a partition is given by making the partitioned topic, not one by one."""
+    if name.partition < 0:
+        return
+    parent = TopicName(f"{name.domain}://{name.namespace}/{name.parent}")
+    if call.core.catalog.partitions(parent) <= name.partition:
+        raise Refusal(
+            412,
+            f"Can't create topic {name.local} with \"-partition-\" followed by numeric value if there isn't a "
+            f"partitioned topic {name.parent} created.",
+        )
 
 
 async def delete(call: Call) -> web.Response:
     name = call.name()
     if call.core.catalog.partitions(name):
-        raise Refusal(412, f"{name} is a partitioned topic; delete it at .../partitions")
+        raise Refusal(
+            409,
+            f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic.",
+        )
     topic = await call.open(name)
     if not call.flag("force"):
         refuse_busy(topic)
     await call.bridge.change(lambda done: delete_topic(call.core, topic, done))
+    await forget_topic(call, name)
     return no_content()
 
 
@@ -103,7 +127,11 @@ async def terminate_partitions(call: Call) -> web.Response:
     name = call.name()
     count = call.core.catalog.partitions(name)
     if not count:
-        raise Refusal(405, "Termination of a non-partitioned topic is not allowed using partitioned-terminate")
+        raise Refusal(
+            405,
+            "Termination of a non-partitioned topic is not allowed using partitioned-terminate, please use terminate "
+            "commands",
+        )
     found: Fields = {}
     for index in range(count):
         found[str(index)] = await _terminate(call, await call.open(name.with_partition(index)))
@@ -126,15 +154,6 @@ async def unload(call: Call) -> web.Response:
 
     call.bridge.pump.run(turn)
     return no_content()
-
-
-async def last_message_id(call: Call) -> web.Response:
-    name = call.name()
-    if call.core.catalog.partitions(name):
-        raise Refusal(405, "GetLastMessageId on a partitioned topic is not allowed")
-    topic = await call.open(name)
-    offset, batch_index = await call.bridge.last_entry(topic)
-    return json_answer(message_id(topic, offset, batch_index))
 
 
 def message_id(topic: Topic, offset: int, batch_index: int) -> Fields:

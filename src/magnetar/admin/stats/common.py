@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def iso(time_ms: int) -> str:
     """A point in time as ISO text in UTC, as short as it can be said exactly."""
-    text = (_EPOCH + timedelta(milliseconds=time_ms)).strftime("%Y-%m-%dT%H:%M:%S")
+    text = (_EPOCH + timedelta(milliseconds=time_ms)).isoformat()[:19]
     rest = time_ms % 1000
     return f"{text}.{rest:03d}".rstrip("0") + "Z" if rest else f"{text}Z"
 

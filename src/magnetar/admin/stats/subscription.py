@@ -13,6 +13,9 @@ from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.explain.keyed import slots_held_for_others
+from magnetar.core.selector.ring import Ring
+from magnetar.core.selector.split import WidestSplit
+from magnetar.core.selector.sticky import StickyRanges
 from magnetar.core.subscription import Subscription
 
 __all__ = ["RANGES_MAX", "blocked", "delayed_index_bytes", "subscription_stats"]
@@ -60,8 +63,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         "msgInReplay": dispatcher.waiting() if dispatcher is not None else 0,
         "unackedMessages": dispatcher.unacked() if dispatcher is not None else 0,
     }
-    if sub.kind:
-        found["type"] = sub.kind
+    found["type"] = sub.kind or "None"
     active = dispatcher.active() if dispatcher is not None else None
     if sub.kind in _SINGLE and active is not None:
         found["activeConsumerName"] = active.name
@@ -132,14 +134,21 @@ def _drains(sub: Subscription) -> Drains:
 
 
 def _consumers(sub: Subscription, rates: Sampler, drains: Drains) -> list[Fields]:
-    ranges: dict[Consumer, list[list[int]]] = {consumer: [] for consumer in sub.consumers}
-    if isinstance(sub.dispatcher, KeyedDispatcher):
-        for low, high, owner in sub.dispatcher.selector.ranges():
-            ranges.setdefault(owner, []).append([low, high])
-    return [_consumer(one, rates.rate(one), drains.get(one, []), ranges[one]) for one in sub.consumers]
+    ranges = _shares(sub.dispatcher.selector) if isinstance(sub.dispatcher, KeyedDispatcher) else {}
+    return [_consumer(one, rates.rate(one), drains.get(one, []), ranges.get(one, [])) for one in sub.consumers]
 
 
-def _consumer(consumer: Consumer, rate: Rate, draining: list[Drain], ranges: list[list[int]]) -> Fields:
+def _shares(selector: Ring | WidestSplit | StickyRanges) -> dict[Consumer, list[tuple[int, int]]]:
+    """The ranges of slots that each consumer owns; a ring has very many and keeps them at hand."""
+    if isinstance(selector, Ring):
+        return selector.shares()
+    found: dict[Consumer, list[tuple[int, int]]] = {}
+    for low, high, owner in selector.ranges():
+        found.setdefault(owner, []).append((low, high))
+    return found
+
+
+def _consumer(consumer: Consumer, rate: Rate, draining: list[Drain], ranges: list[tuple[int, int]]) -> Fields:
     sub, session = consumer.subscription, consumer.session
     found: Fields = {
         "msgRateOut": rate.messages,

@@ -90,9 +90,9 @@ def retention(value: Any) -> Any:
     found = fields(retentionTimeInMinutes=0, retentionSizeInMB=0)(value)
     minutes, megabytes = found["retentionTimeInMinutes"], found["retentionSizeInMB"]
     if minutes < FOREVER or megabytes < FOREVER:
-        raise InvalidValue("Invalid retention policy: -1 means without end, nothing is below it")
+        raise MalformedValue("Invalid retention policy: -1 means without end, nothing is below it")
     if (minutes == 0) != (megabytes == 0):
-        raise InvalidValue(
+        raise MalformedValue(
             "Invalid retention policy: time and size are kept both or not at all. Set both to 0 for none, or the one "
             "that shall not limit to -1"
         )

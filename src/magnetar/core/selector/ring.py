@@ -33,6 +33,8 @@ class Ring:
         self.owners: dict[int, list[Consumer]] = {}
         self.order: list[int] = []
         self.numbers: dict[str, dict[int, Consumer]] = {}
+        self.listed: dict[Consumer, list[tuple[int, int]]] | None = None
+        """What ``shares`` has found, until somebody joins or leaves: with many consumers it is long."""
 
     def slot_of(self, key_hash: int) -> int:
         """The slot of a masked key hash."""
@@ -42,6 +44,7 @@ class Ring:
         return [self.slot_of(murmur3(f"{name}\0{number}\0{point}".encode())) for point in range(self.points)]
 
     def add(self, consumer: Consumer) -> None:
+        self.listed = None
         taken = self.numbers.setdefault(consumer.name, {})
         number = 0
         while number in taken:
@@ -56,6 +59,7 @@ class Ring:
                 waiting.append(consumer)
 
     def remove(self, consumer: Consumer) -> None:
+        self.listed = None
         taken = self.numbers[consumer.name]
         number = next(n for n, owner in taken.items() if owner is consumer)
         del taken[number]
@@ -85,6 +89,14 @@ class Ring:
                 at = bisect_left(order, point)
                 found += point - order[at - 1] if at else point + self.slots - order[-1]
         return found
+
+    def shares(self) -> dict[Consumer, list[tuple[int, int]]]:
+        """The ranges of each owner, as (first slot, last slot); not to be changed by the caller."""
+        if self.listed is None:
+            self.listed = {}
+            for first, last, owner in self.ranges():
+                self.listed.setdefault(owner, []).append((first, last))
+        return self.listed
 
     def ranges(self) -> list[tuple[int, int, Consumer]]:
         """Who owns what, as (first slot, last slot, consumer), ascending, neighbours of one owner merged."""

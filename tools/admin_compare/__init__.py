@@ -1,0 +1,1 @@
+"""The same requests to two brokers, and what they answer otherwise."""
