@@ -17,8 +17,9 @@ from magnetar.admin.metric_buckets import BUCKETS
 from magnetar.admin.metric_clients import CONSUMER, PRODUCER, Levels
 from magnetar.admin.metric_sums import Sums, durable_backlog
 from magnetar.admin.rates import Sampler, bytes_out
-from magnetar.admin.stats.common import backlog_age_ms, backlog_bytes
+from magnetar.admin.stats.common import backlog_age_ms, seconds
 from magnetar.admin.stats.subscription import blocked
+from magnetar.core.backlog import backlog_bytes
 from magnetar.core.broker import Broker
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.draining import Drains
@@ -213,6 +214,11 @@ _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
     "pulsar_storage_write_rate": lambda t, r: r.rate(t).fifth,
     "pulsar_storage_read_rate": lambda t, r: r.rate(t).sixth,
     "pulsar_storage_read_cache_misses_rate": lambda t, r: r.rate(t).sixth,
+    "pulsar_storage_backlog_quota_limit": lambda t, r: t.policies.quota_size.limit,
+    "pulsar_storage_backlog_quota_limit_time": lambda t, r: seconds(t.policies.quota_age.limit),
+    "magnetar_backlog_quota_size_evictions_total": lambda t, r: t.limits.evicted_for_size,
+    "magnetar_backlog_quota_time_evictions_total": lambda t, r: t.limits.evicted_for_age,
+    "magnetar_backlog_quota_held_back_total": lambda t, r: t.limits.held_back,
 }
 
 _SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {

@@ -87,6 +87,7 @@ _PERSISTENT_ROUTES: tuple[Route, ...] = (
     Route("GET", f"{_V2}/brokers/health", brokers.health, "whether messages can be stored"),
     Route("GET", f"{_V2}/brokers/ready", brokers.health, "whether clients are served"),
     Route("GET", f"{_V2}/brokers/version", brokers.version, "the broker's version"),
+    Route("GET", f"{_V2}/brokers/backlog-quota-check", brokers.check_quotas_now, "look at all backlog quotas now"),
     Route("GET", f"{_V2}/brokers/leaderBroker", brokers.leader, "the broker that leads, which is this one"),
     Route("GET", _CONFIGURATION, configuration.names, "settings that change while the broker runs"),
     Route("GET", f"{_CONFIGURATION}/values", configuration.values, "settings that were changed while the broker ran"),

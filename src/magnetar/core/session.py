@@ -20,6 +20,7 @@ from magnetar.core.options import FRAME_PADDING_BYTES
 from magnetar.core.requests.notices import close_consumer, close_producer
 from magnetar.core.retired import Retired
 from magnetar.core.sending import SendBatch, Sending
+from magnetar.core.throttled import admitted
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, UNSOLICITED_REQUEST_ID, encode, pb
@@ -66,6 +67,8 @@ class Session:
         self.entry_limit: int = broker.options.max_message_bytes + FRAME_PADDING_BYTES
         """Frames and entries are never larger."""
         self.paused: bool = False
+        self.metered: bool = False
+        self.held_until_ms: int = 0
         self.writable: bool = True
         self.dirty: bool = False
         self.closed: bool = False
@@ -122,9 +125,9 @@ class Session:
         return out
 
     def full(self) -> bool:
-        """Whether so much is to be written that requests wait until it is: what ``receive`` left is to be given to it
-        again, even if nothing new has arrived."""
-        return self.out_bytes >= self.out_limit
+        """Whether requests wait until answers are written or a rate allows more: then ``receive`` wants again what it
+        has left, even if nothing new has arrived."""
+        return self.out_bytes >= self.out_limit or self.held_until_ms > self.broker.now_ms
 
     def pause(self) -> None:
         """The peer reads too slowly: send nothing more to its consumers for now."""
@@ -177,7 +180,7 @@ class Session:
         if self.probes:
             heard(self, True)
         try:
-            return self._receive(data)
+            return self._receive(admitted(self, data) if self.metered else data)
         except WireError as error:
             self.refuse(error)
             return len(data)

@@ -5,11 +5,23 @@ from __future__ import annotations
 from aiohttp import web
 
 from magnetar import __version__
-from magnetar.admin.answers import Refusal, json_answer, text_answer
+from magnetar.admin.answers import Refusal, json_answer, no_content, text_answer
+from magnetar.admin.bridge import Done
 from magnetar.admin.call import Call
 from magnetar.core.broker import Broker
+from magnetar.core.quota import check_quotas
 
-__all__ = ["active", "broker_id", "cluster", "clusters", "health", "leader", "status_page", "version"]
+__all__ = [
+    "active",
+    "broker_id",
+    "check_quotas_now",
+    "cluster",
+    "clusters",
+    "health",
+    "leader",
+    "status_page",
+    "version",
+]
 
 
 def broker_id(core: Broker) -> str:
@@ -26,6 +38,18 @@ async def health(call: Call) -> web.Response:
     """ok, unless the last commit failed."""
     _check(call.core)
     return text_answer("ok")
+
+
+async def check_quotas_now(call: Call) -> web.Response:
+    """Look at all backlog quotas now. Ages that have to be read from the log are judged a moment later."""
+
+    def look(done: Done) -> None:
+        for topic in list(call.core.topics.values()):
+            check_quotas(topic)
+        call.core.when_durable(done)
+
+    await call.bridge.change(look)
+    return no_content()
 
 
 async def version(call: Call) -> web.Response:
