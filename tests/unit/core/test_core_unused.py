@@ -145,6 +145,26 @@ def test_a_topic_whose_deletion_failed_is_served_on() -> None:
     assert answered(broker.client().producer("t")).name == "PRODUCER_SUCCESS"
 
 
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_crash_in_the_middle_of_a_deletion_leaves_all_of_the_topic_or_nothing(stored: bool) -> None:
+    broker = CoreBroker(keep_alive_ms=1 << 40)
+    client = broker.client()
+    client.producer("t")
+    client.publish(b"m")
+    client.close_producer()
+    stream = broker.topic().stream
+    broker.auto = broker.auto_store = False
+    broker.advance(5 * _MINUTE_MS)
+    if stored:
+        broker.store()
+    broker.auto = broker.auto_store = True
+    broker.restart()
+    assert there(broker) is not stored
+    assert (stream in broker.log.crash().recover().streams) is not stored
+    broker.client().producer("t")
+    assert broker.topic().tail.end == (0 if stored else 1)
+
+
 @pytest.mark.parametrize("metadata", [False, True])
 def test_partitions_go_one_by_one_and_their_topic_with_the_last_if_it_may(metadata: bool) -> None:
     broker = CoreBroker(keep_alive_ms=1 << 40, delete_inactive_partitioned=metadata)
