@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from magnetar.core.explain import codes
 from magnetar.core.explain.subscription import explain_subscription
@@ -344,3 +346,32 @@ def test_without_the_policy_dispatching_goes_on_while_the_log_fails() -> None:
     consumer.ack(*[(1, 1)])
     consumer.flow(10)
     assert len(consumer.messages()) == 10
+
+
+@given(
+    cuts=st.lists(st.integers(1, 400), min_size=1, max_size=20),
+    rate=st.integers(1, 20),
+    size=st.integers(0, 2_000),
+    waits=st.lists(st.integers(0, 3_000), min_size=1, max_size=10),
+)
+def test_however_the_bytes_arrive_every_publish_is_taken_once_and_in_order(
+    cuts: list[int], rate: int, size: int, waits: list[int]
+) -> None:
+    broker = CoreBroker(publish_rate_messages=rate, publish_rate_bytes=size, keep_alive_ms=1 << 40)
+    client = broker.client()
+    client.producer("t")
+    client.producer("free", producer_id=2)
+    one, two = sends(client, 10), sends(client, 5, ident=2)
+    half = len(two) // 5 * 2
+    coming = two[:half] + one + two[half:]
+    rest, at, turn = b"", 0, 0
+    while at < len(coming) or rest:
+        if not client.session.full():
+            step = cuts[turn % len(cuts)]
+            rest = arrive(broker, client, rest + coming[at : at + step])
+            at = min(at + step, len(coming))
+        broker.advance(waits[turn % len(waits)] + 1)
+        turn += 1
+    receipts = client.take("SEND_RECEIPT")
+    assert [each.message.sequence_id for each in receipts if each.message.producer_id == 1] == list(range(10))
+    assert [each.message.sequence_id for each in receipts if each.message.producer_id == 2] == list(range(5))

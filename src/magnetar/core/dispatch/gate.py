@@ -160,12 +160,14 @@ def gate_of(sub: Subscription) -> Gate | None:
     """The gate that the policies ask for, which goes on where it was; None when nothing stands in the way."""
     broker, policies = sub.topic.broker, sub.topic.policies
     before = sub.gate
-    if before is not None and before.timer is not None:
-        before.timer.cancel()
-        before.timer = None
-    broker.wake(sub)
     wanted = policies.subscription_dispatch_rate.limits() or policies.dispatch_rate.limits()
-    if not wanted and not policies.pause_on_ack_state and not broker.policies.broker_rate.limits():
+    wanted = wanted or policies.pause_on_ack_state or broker.policies.broker_rate.limits()
+    if before is not None:
+        if before.timer is not None:
+            before.timer.cancel()
+            before.timer = None
+        broker.wake(sub)
+    if not wanted:
         return None
     gate = before if before is not None else Gate(sub)
     gate.own = throttle(gate.own, policies.subscription_dispatch_rate, broker.now_ms)
