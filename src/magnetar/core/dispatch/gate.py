@@ -70,6 +70,7 @@ class Gate:
                 each.follow_publishing(topic.messages_in, topic.bytes_in, topic.broker.now_ms)
         caught_up = topic.tail.end - dispatcher.read_next < CAUGHT_UP_ENTRIES
         if caught_up and not topic.broker.options.throttle_caught_up:
+            self.until_ms = 0
             dispatcher.dispatch()
             self._count([])
             return
@@ -95,6 +96,8 @@ class Gate:
                     ready, level = each.ready_ms(now), at
         if budget <= 0:
             self._wait(throttles, max(ready, now + _WAKE_MS), level)
+        else:
+            self.until_ms = 0
         return budget
 
     def _average_bytes(self) -> int:
@@ -172,5 +175,4 @@ def gate_of(sub: Subscription) -> Gate | None:
     gate = before if before is not None else Gate(sub)
     gate.own = throttle(gate.own, policies.subscription_dispatch_rate, broker.now_ms)
     gate.pauses = policies.pause_on_ack_state
-    gate.until_ms = 0
     return gate
