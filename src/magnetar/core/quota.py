@@ -33,6 +33,7 @@ __all__ = ["blocking", "check_quotas", "refuse_over_quota", "with_quota_known"]
 
 _KEEP_TENTHS = 9
 """Of the limit; evicting down to the limit itself would be evicting all the time."""
+_UNTIL_TOLD = 1 << 62
 
 
 def _over_size(topic: Topic) -> bool:
@@ -137,7 +138,8 @@ def send_away(topic: Topic) -> None:
     for producer in leaving:
         if producer.session.producers.get(producer.id) is producer:
             del producer.session.producers[producer.id]
-            producer.session.retire(producer.id)
+            # What it sends is dropped for as long as the log takes, and then for a while longer.
+            producer.session.retired[producer.id] = _UNTIL_TOLD
 
     def durable(error: Exception | None) -> None:
         for producer in leaving:
@@ -145,6 +147,7 @@ def send_away(topic: Topic) -> None:
                 continue
             if producer.id not in producer.session.producers:
                 producer.session.push(close_producer(producer.id))
+                producer.session.retire(producer.id)
             producer.topic.broker.close_producer(producer)
 
     if leaving:
