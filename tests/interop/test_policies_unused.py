@@ -14,6 +14,7 @@ from tests.interop.helpers import EARLIEST, SHARED, assert_silent, payloads, rec
 from tests.support.served import Served, options
 
 TOPIC = "persistent://public/default/unused"
+TRIES_MAX, TOPICS_MADE = 2_000, 6
 SHORT = options(inactive_check_ms=20, inactive_after_ms=60, subscription_expiry_check_ms=20)
 
 
@@ -78,23 +79,26 @@ def test_clients_that_come_and_go_while_a_topic_is_deleted_again_and_again_are_s
     with Served(options(inactive_check_ms=1, inactive_after_ms=1)) as served:
         failures: list[Exception] = []
 
-        def publish(name: str) -> None:
+        def publish() -> None:
+            """Come and go until the topic was deleted and made anew a few times."""
             client = new_client(served.service_url)
             try:
-                for number in range(40):
+                for number in range(TRIES_MAX):
                     producer = client.create_producer(TOPIC)
                     producer.send(b"%d" % number)
                     producer.close()
+                    if served.core.next_stream > TOPICS_MADE:
+                        return
             except pulsar.PulsarException as error:
                 failures.append(error)
 
-        threads = [threading.Thread(target=publish, args=(name,)) for name in "ab"]
+        threads = [threading.Thread(target=publish) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         assert failures == []
-        assert served.call(lambda: served.core.next_stream) > 5, "the topic was never deleted in between"
+        assert served.call(lambda: served.core.next_stream) > TOPICS_MADE, "the topic was never deleted in between"
         served.eventually(lambda: gone(served), "the topic is deleted")
 
 
