@@ -263,7 +263,7 @@ def test_what_expired_does_not_make_a_new_subscription_of_its_name_old() -> None
 
 def test_partitions_count_as_topics_and_the_brokers_own_do_not() -> None:
     broker = CoreBroker(max_topics_per_namespace=5)
-    catalog, count = broker.core.catalog, lambda: broker.core.catalog.count("public/default")
+    catalog, count = broker.core.catalog, lambda: broker.core.catalog.counts.get("public/default", 0)
     made(broker, "__change_events")
     assert count() == 0
     create_partitioned(broker.core, TopicName(full("p")), 3, True, ignored)
@@ -282,7 +282,7 @@ def test_partitions_count_as_topics_and_the_brokers_own_do_not() -> None:
     refused = answered(broker.client().producer("u"))
     assert refused.message.error == 22
     made(broker, "p-partition-0")
-    made(broker, "__transaction_log")
+    made(broker, "__transaction_buffer_snapshot")
     delete_topic(broker.core, broker.topic("t"), ignored)
     broker.turn()
     assert count() == 4

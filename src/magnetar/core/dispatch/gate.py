@@ -170,8 +170,8 @@ def gate_of(sub: Subscription) -> Gate | None:
             before.timer.cancel()
             before.timer = None
         broker.wake(sub)
-    if not wanted:
-        return None
+    if not wanted or sub.topic.stream < 0:
+        return None  # a non-persistent topic keeps nothing that could be sent later
     gate = before if before is not None else Gate(sub)
     gate.own = throttle(gate.own, policies.subscription_dispatch_rate, broker.now_ms)
     gate.pauses = policies.pause_on_ack_state

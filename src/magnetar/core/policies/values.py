@@ -82,9 +82,9 @@ def subscribe_rate(value: Any) -> Rate:
 def inactive(value: Any) -> Inactive:
     """The policy for unused topics as it is stored."""
     return Inactive(
-        bool(value["deleteWhileInactive"]),
-        value["inactiveTopicDeleteMode"] == "delete_when_subscriptions_caught_up",
-        int(value["maxInactiveDurationSeconds"]) * _SECOND_MS,
+        bool(value.get("deleteWhileInactive", True)),
+        value.get("inactiveTopicDeleteMode") == "delete_when_subscriptions_caught_up",
+        int(value.get("maxInactiveDurationSeconds", 60)) * _SECOND_MS,
     )
 
 
