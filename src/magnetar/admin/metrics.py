@@ -2,8 +2,7 @@
 
 Samples of one name must stand together, and there may be a hundred names for ten thousand topics. So the page is not
 collected but generated: family by family over a fixed list of topics whose labels were written once, a few hundred
-lines at a time. Memory stays small, and the caller may let the loop run between two parts. A topic that is deleted
-meanwhile keeps its last figures until the page ends.
+lines at a time. Memory stays small, and the loop may run between two parts. Deleted topics keep their last figures.
 """
 
 from __future__ import annotations
@@ -15,15 +14,15 @@ from typing import TypeVar
 from magnetar import __version__
 from magnetar.admin.metric_buckets import BUCKETS
 from magnetar.admin.metric_clients import CONSUMER, PRODUCER, Levels
+from magnetar.admin.metric_limits import LIMITS, limit_families
 from magnetar.admin.metric_sums import Sums, durable_backlog
 from magnetar.admin.rates import Sampler, bytes_out
-from magnetar.admin.stats.common import backlog_age_ms, seconds
+from magnetar.admin.stats.common import backlog_age_ms
 from magnetar.admin.stats.subscription import blocked
 from magnetar.core.backlog import backlog_bytes
 from magnetar.core.broker import Broker
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.draining import Drains
-from magnetar.core.dispatch.gate import Gate
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.producer import Producer
 from magnetar.core.subscription import Subscription
@@ -116,13 +115,11 @@ def _families(core: Broker, frame: _Frame, sums: Sums, log: LogStats) -> Iterato
     if not frame.levels.topics:
         yield from sums.of_namespaces(frame.cluster)
         return
-    for name, of_topic in _TOPIC.items():
+    for name, of_topic in (_TOPIC | LIMITS).items():
         yield name, _each(frame.topics, of_topic, frame.rates)
-    yield "pulsar_storage_backlog_quota_exceeded_evictions_total", _evictions(frame)
+    yield from limit_families(frame.topics, frame.subs)
     for name, of_sub in _SUBSCRIPTION.items():
         yield name, _each(frame.subs, of_sub, frame.rates)
-    yield "pulsar_subscription_dispatch_throttled_msg_events", _throttled(frame, lambda gate: gate.limited_messages)
-    yield "pulsar_subscription_dispatch_throttled_bytes_events", _throttled(frame, lambda gate: gate.limited_bytes)
     for name, of_window in BUCKETS.items():
         yield name, ((labels, of_window(window)) for labels, window in frame.windows)
     if frame.levels.consumers:
@@ -135,21 +132,6 @@ def _families(core: Broker, frame: _Frame, sums: Sums, log: LogStats) -> Iterato
 
 def _each(rows: list[tuple[str, T]], value: Callable[[T, Sampler], Number], rates: Sampler) -> Samples:
     return ((labels, value(one, rates)) for labels, one in rows)
-
-
-def _evictions(frame: _Frame) -> Samples:
-    """How often a quota has passed over messages."""
-    for labels, topic in frame.topics:
-        yield f'{labels},quota_type="size"', topic.limits.evicted_for_size
-        yield f'{labels},quota_type="time"', topic.limits.evicted_for_age
-
-
-def _throttled(frame: _Frame, counts: Callable[[Gate], list[int]]) -> Samples:
-    """How often a dispatch rate has made a subscription wait, where there is one."""
-    for labels, sub in frame.subs:
-        if sub.gate is not None:
-            for reason, count in zip(("subscription", "topic", "broker"), counts(sub.gate), strict=True):
-                yield f'{labels},reason="{reason}"', count
 
 
 def _of_broker(core: Broker, frame: _Frame, sums: Sums, log: LogStats) -> Iterator[tuple[str, Samples]]:
@@ -233,10 +215,6 @@ _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
     "pulsar_storage_write_rate": lambda t, r: r.rate(t).fifth,
     "pulsar_storage_read_rate": lambda t, r: r.rate(t).sixth,
     "pulsar_storage_read_cache_misses_rate": lambda t, r: r.rate(t).sixth,
-    "pulsar_storage_backlog_quota_limit": lambda t, r: t.policies.quota_size.limit,
-    "pulsar_storage_backlog_quota_limit_time": lambda t, r: seconds(t.policies.quota_age.limit),
-    "pulsar_publish_rate_limit_times": lambda t, r: t.limits.publish.limited if t.limits.publish is not None else 0,
-    "magnetar_backlog_quota_held_back_total": lambda t, r: t.limits.held_back,
 }
 
 _SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {

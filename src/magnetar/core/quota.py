@@ -33,7 +33,7 @@ __all__ = ["blocking", "check_quotas", "refuse_over_quota", "with_quota_known"]
 
 _KEEP_TENTHS = 9
 """Of the limit; evicting down to the limit itself would be evicting all the time."""
-_UNTIL_TOLD = 1 << 62
+_UNTIL_TOLD_MS = 1 << 62
 
 
 def _over_size(topic: Topic) -> bool:
@@ -139,7 +139,7 @@ def send_away(topic: Topic) -> None:
         if producer.session.producers.get(producer.id) is producer:
             del producer.session.producers[producer.id]
             # What it sends is dropped for as long as the log takes, and then for a while longer.
-            producer.session.retired[producer.id] = _UNTIL_TOLD
+            producer.session.retired.add(producer.id, topic.broker.now_ms, _UNTIL_TOLD_MS)
 
     def durable(error: Exception | None) -> None:
         for producer in leaving:

@@ -67,11 +67,9 @@ class Session:
         self.entry_limit: int = broker.options.max_message_bytes + FRAME_PADDING_BYTES
         """Frames and entries are never larger."""
         self.paused: bool = False
-        self.metered: bool = False
-        self.held_until_ms: int = 0
+        self.metered, self.held_until_ms = False, 0
         self.writable: bool = True
-        self.dirty: bool = False
-        self.closed: bool = False
+        self.dirty, self.closed = False, False
         self.closing: str = ""
         self.connected: bool = False
         self.pending: int = 0
@@ -92,7 +90,7 @@ class Session:
         self.seen_ms: int = broker.now_ms
         self.pinged_ms: int = 0
         self.unheard: bool = False
-        """The shell does not read what the peer says, and that is not the peer's doing: silence means nothing."""
+        """The shell does not read what the peer says: its silence means nothing."""
         self.probes: list[Callable[[bool], None]] = []
         self.probe_timer: Timer | None = None
 
@@ -125,8 +123,7 @@ class Session:
         return out
 
     def full(self) -> bool:
-        """Whether requests wait until answers are written or a rate allows more: then ``receive`` wants again what it
-        has left, even if nothing new has arrived."""
+        """Whether requests wait for room or for a rate: what ``receive`` has left is to be given to it again."""
         return self.out_bytes >= self.out_limit or self.held_until_ms > self.broker.now_ms
 
     def pause(self) -> None:
