@@ -15,6 +15,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "BacklogQuotaExceeded",
+    "BacklogQuotaHold",
     "ChecksumMismatch",
     "ConsumerAssignFailed",
     "ConsumerBusy",
@@ -76,6 +78,22 @@ class ServiceNotReady(MagnetarError):
     code = 6
     status = 503
     fault = "operator"
+
+
+class BacklogQuotaHold(MagnetarError):
+    """The backlog is as large or as old as it may be, and producers are to wait until it is not."""
+
+    code = 7
+    status = 412
+    fault = "client"
+
+
+class BacklogQuotaExceeded(MagnetarError):
+    """The same, where producers are to fail."""
+
+    code = 8
+    status = 412
+    fault = "client"
 
 
 class ChecksumMismatch(MagnetarError):

@@ -126,7 +126,7 @@ def test_topics_of_a_namespace_come_into_being_as_it_says(own_broker: StartedBro
     assert own_broker.rest("POST", "namespaces/public/auto/autoTopicCreation", never)[0] == 204
     with pytest.raises(pulsar.TopicNotFound):
         own_client.create_producer("persistent://public/auto/other")
-    assert own_broker.rest("POST", "namespaces/public/auto/maxTopicsPerNamespace", 5)[0] == 204
+    assert own_broker.rest("POST", "namespaces/public/auto/maxTopicsPerNamespace", 4)[0] == 204
     assert own_broker.rest("PUT", "persistent/public/auto/second")[0] == 204
     assert own_broker.rest("PUT", "persistent/public/auto/third")[0] == 405
 

@@ -78,3 +78,18 @@ def test_others_publish_while_one_is_not_read() -> None:
 
         served.eventually(written)
         assert modest.receipt()[0] == 7
+
+
+def test_a_producer_held_by_its_rate_is_not_taken_for_dead_and_goes_on_by_itself() -> None:
+    chosen = options(publish_rate_messages=2, keep_alive_ms=300)
+    with Served(chosen) as served, served.wire() as client:
+        client.producer(TOPIC)
+        connection, session = served.connection_of(client), served.session_of(client)
+        client.send_bytes(
+            b"".join(frame(Command.SEND, {1: 1, 2: k, 3: 1}, payload({1: "p", 2: k, 3: 1}, b"m")) for k in range(5))
+        )
+        served.eventually(lambda: not connection.reading, "it is held")
+        assert served.call(lambda: session.unheard)
+        served.eventually(lambda: served.core.topics[TOPIC].tail.end == 5, "all of it is taken")
+        assert not session.closed
+        served.eventually(lambda: connection.reading, "it is read again")

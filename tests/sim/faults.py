@@ -258,18 +258,18 @@ FAULTS: tuple[Planted, ...] = (
         "receipt_early",
         "a receipt is sent before the commit that holds the message is durable",
         _TOPIC,
-        "        commit.runs.append(run)\n\n    def roll_due",
+        "        commit.runs.append(run)\n\n    def refuse",
         "        commit.runs.append(run)\n"
         "        run.producer.session.push(send_receipts(run.producer.id, run.sequences, run.highest, run.ledger, run.number))\n\n"
-        "    def roll_due",
+        "    def refuse",
         ("durable_first", "receipts"),
     ),
     Planted(
         "shown_early",
         "a message is shown to consumers while its commit is under way",
         _TOPIC,
-        "        commit.runs.append(run)\n\n    def roll_due",
-        "        self.tail.extend(run.entries, run.counts)\n        self.wake()\n\n    def roll_due",
+        "        commit.runs.append(run)\n\n    def refuse",
+        "        self.tail.extend(run.entries, run.counts)\n        self.wake()\n\n    def refuse",
         ("durable_first", "books", "no_exception", "answers"),
     ),
     Planted(

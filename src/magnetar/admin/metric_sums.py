@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from magnetar.admin.metric_buckets import BUCKETS
 from magnetar.admin.rates import Sampler, topic_out
-from magnetar.admin.stats.common import backlog_bytes
+from magnetar.core.backlog import backlog_bytes
 from magnetar.core.topic import Topic
 
 __all__ = ["SLICE_TOPICS", "Sums", "durable_backlog"]

@@ -2,8 +2,7 @@
 
 Samples of one name must stand together, and there may be a hundred names for ten thousand topics. So the page is not
 collected but generated: family by family over a fixed list of topics whose labels were written once, a few hundred
-lines at a time. Memory stays small, and the caller may let the loop run between two parts. A topic that is deleted
-meanwhile keeps its last figures until the page ends.
+lines at a time. Memory stays small, and the loop may run between two parts. Deleted topics keep their last figures.
 """
 
 from __future__ import annotations
@@ -15,10 +14,12 @@ from typing import TypeVar
 from magnetar import __version__
 from magnetar.admin.metric_buckets import BUCKETS
 from magnetar.admin.metric_clients import CONSUMER, PRODUCER, Levels
+from magnetar.admin.metric_limits import LIMITS, limit_families
 from magnetar.admin.metric_sums import Sums, durable_backlog
 from magnetar.admin.rates import Sampler, bytes_out
-from magnetar.admin.stats.common import backlog_age_ms, backlog_bytes
+from magnetar.admin.stats.common import backlog_age_ms
 from magnetar.admin.stats.subscription import blocked, delayed_index_bytes
+from magnetar.core.backlog import backlog_bytes
 from magnetar.core.broker import Broker
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.draining import Drains
@@ -114,8 +115,9 @@ def _families(core: Broker, frame: _Frame, sums: Sums, log: LogStats) -> Iterato
     if not frame.levels.topics:
         yield from sums.of_namespaces(frame.cluster)
         return
-    for name, of_topic in _TOPIC.items():
+    for name, of_topic in (_TOPIC | LIMITS).items():
         yield name, _each(frame.topics, of_topic, frame.rates)
+    yield from limit_families(frame.topics, frame.subs)
     for name, of_sub in _SUBSCRIPTION.items():
         yield name, _each(frame.subs, of_sub, frame.rates)
     for name, of_window in BUCKETS.items():

@@ -140,6 +140,12 @@ _SAID: dict[str, Callable[[Fields, int], str]] = {
     "LOG_WRITE": lambda f, now: f"{counted(f['messageCount'], 'entry', 'entries')} published, not synced yet",
     "WAITING_FOR_ACKS": _acks,
     "TERMINATED": lambda f, now: "the topic was terminated, and everything in it was delivered and acknowledged",
+    "ACK_STATE_PAUSE": lambda f, now: (
+        f"nothing is sent while acknowledgements cannot be made durable ({f.get('reason')})"
+    ),
+    "DISPATCH_RATE": lambda f, now: f"nothing is sent{_until(f, now)}, to keep to a rate: {f.get('reason')}",
+    "BACKLOG_QUOTA": lambda f, now: f"producers are kept away by a backlog quota: {f.get('reason')}",
+    "PUBLISH_RATE": lambda f, now: f"producers are held back{_until(f, now)}, to keep to a rate: {f.get('reason')}",
     "NOTHING_TO_DELIVER": lambda f, now: "everything in the topic was delivered and acknowledged",
     "NOT_KEYED": lambda f, now: "this type of subscription does not look at keys",
     "READY": lambda f, now: "nothing is in the way",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from magnetar.core.producer import Producer
     from magnetar.core.topic import Topic
 
-__all__ = ["EPOCH_MAX", "answer_open", "enter", "grant_exclusive"]
+__all__ = ["EPOCH_MAX", "answer_open", "enter", "grant_exclusive", "leave"]
 
 EPOCH_MAX = 1 << 62
 """The highest epoch that a producer may claim: far beyond any true one, and leaving room for those that follow."""
@@ -59,6 +59,21 @@ def enter(topic: Topic, producer: Producer) -> None:
     topic.producers[producer.name] = producer
     producer.session.producers[producer.id] = producer
     answer_open(producer, producer.request_id)
+
+
+def leave(producer: Producer) -> None:
+    """The producer is gone; a waiting one may take its place."""
+    topic = producer.topic
+    topic.limits.last_used_ms = topic.broker.now_ms
+    if topic.producers.get(producer.name) is producer:
+        del topic.producers[producer.name]
+    if producer in topic.waiting:
+        topic.waiting.remove(producer)
+        producer.session.waiting.pop(producer.id, None)
+    if topic.exclusive is producer:
+        topic.exclusive = None
+    if topic.waiting and not topic.producers:
+        grant_exclusive(topic.waiting.pop(0))
 
 
 def _fence(topic: Topic) -> None:

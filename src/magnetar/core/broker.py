@@ -24,7 +24,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from magnetar.core.access import grant_exclusive
+from magnetar.core.access import leave
 from magnetar.core.catalog import Catalog, MetaWrite, Row
 from magnetar.core.commit import Commit, Run
 from magnetar.core.compaction.runner import Compactions
@@ -33,7 +33,7 @@ from magnetar.core.liveness import KeepAlive
 from magnetar.core.measure import Meter
 from magnetar.core.names import TopicName
 from magnetar.core.options import Options
-from magnetar.core.policies.effective import PolicyBook
+from magnetar.core.policies.book import PolicyBook
 from magnetar.core.producer import Producer
 from magnetar.core.rates import Rates
 from magnetar.core.requests.table import handle
@@ -175,16 +175,7 @@ class Broker:
         if session.producers.get(producer.id) is producer:
             del session.producers[producer.id]
             session.retire(producer.id)
-        topic = producer.topic
-        if topic.producers.get(producer.name) is producer:
-            del topic.producers[producer.name]
-        if producer in topic.waiting:
-            topic.waiting.remove(producer)
-            session.waiting.pop(producer.id, None)
-        if topic.exclusive is producer:
-            topic.exclusive = None
-        if topic.waiting and not topic.producers:
-            grant_exclusive(topic.waiting.pop(0))
+        leave(producer)
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,13 @@ def auto_partitions(broker: Broker, name: TopicName) -> int:
     found = broker.policies.namespace_value(name.namespace, "autoTopicCreationOverride")
     if found["topicType"] != "partitioned":
         return 0
-    return int(found["defaultNumPartitions"]) or broker.options.default_partitions
+    partitions = int(found["defaultNumPartitions"]) or broker.options.default_partitions
+    if 0 < broker.options.max_partitions < partitions:
+        raise NotAllowed(
+            f"{name} would be created with {partitions} partitions, and may have {broker.options.max_partitions} "
+            "(maxNumPartitionsPerPartitionedTopic)"
+        )
+    return partitions
 
 
 def with_topic(broker: Broker, text: str, create: bool, then: Then) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "ACTIVE",
     "DISCONNECTED",
     "DRAINED",
+    "EVICTED",
     "JOINED",
     "LEASED_OUT",
     "LEFT",
@@ -38,6 +39,9 @@ LEASED_OUT = "leasedOut"
 DISCONNECTED = "disconnected"
 """The consumer is disconnected, because an operator said so."""
 
+EVICTED = "evicted"
+"""A backlog quota has passed over the oldest messages."""
+
 _CHANGES = (JOINED, LEFT, ACTIVE)
 
 
@@ -53,7 +57,7 @@ class Event:
     draining: int = 0
     """Key_Shared: how many slots drain after it."""
     held: int = 0
-    """The entries that a consumer held unacknowledged when it left."""
+    """The entries that a consumer held unacknowledged when it left, or that were evicted."""
     lasted_ms: int = 0
 
 

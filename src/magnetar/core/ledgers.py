@@ -12,6 +12,8 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 
+from magnetar.core.options import Options
+
 __all__ = ["EARLIEST", "LATEST", "Ledgers"]
 
 EARLIEST = (1 << 64) - 1
@@ -110,6 +112,14 @@ class Ledgers:
             self.sizes.pop()
         self.id = self.ids[-1] if self.ids else 0
         self.base = self.bases[-1] if self.bases else 0
+
+    def due(self, options: Options, end: int, now_ms: int) -> bool:
+        """Whether the open ledger, which ends at offset ``end``, is full and old enough to be closed, or too old."""
+        age, entries = now_ms - self.opened[-1], end - self.base
+        full = entries >= options.ledger_entries_max or self.sizes[-1] >= options.ledger_bytes_max
+        if full and age >= options.ledger_min_ms:
+            return True
+        return entries > 0 and age >= options.ledger_max_ms
 
     def encode(self) -> bytes:
         """The table as bytes, for the log."""

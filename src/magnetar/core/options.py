@@ -38,6 +38,8 @@ class Options:
     pattern_evaluation: bool = True
     pattern_length_max: int = 50
     topic_watchers: bool = True
+    max_partitions: int = 0
+    """Of one topic; 0: no limit."""
     tail_cache_bytes: int = 32 << 20
     read_batch_entries: int = 500
     read_batch_bytes: int = 5 * 1024 * 1024
@@ -80,6 +82,41 @@ class Options:
     """0: a drain lasts as long as its holder."""
     look_ahead_per_consumer: int = 4_000
     look_ahead_per_subscription: int = 40_000
+    quota_check: bool = True
+    quota_check_ms: int = 60_000
+    quota_bytes: int = -1
+    """Of a topic's backlog; below 0: no limit."""
+    quota_ms: int = -1
+    """The age that the oldest message of a backlog may reach; below 0: no limit."""
+    quota_action: str = "producer_request_hold"
+    delete_inactive: bool = True
+    delete_inactive_partitioned: bool = False
+    inactive_caught_up: bool = False
+    """Whether a topic counts as unused although it has subscriptions, when they have no backlog."""
+    inactive_after_ms: int = 60_000
+    inactive_check_ms: int = 60_000
+    subscription_expiration_ms: int = 0
+    """How long a subscription may stay without a consumer; 0: for ever."""
+    subscription_expiry_check_ms: int = 5 * 60_000
+    publish_rate_messages: int = 0
+    """Of one topic in a second, as all rates here; 0: no limit."""
+    publish_rate_bytes: int = 0
+    dispatch_rate_messages: int = 0
+    """Of the whole broker."""
+    dispatch_rate_bytes: int = 0
+    topic_dispatch_rate_messages: int = 0
+    topic_dispatch_rate_bytes: int = 0
+    subscription_dispatch_rate_messages: int = 0
+    subscription_dispatch_rate_bytes: int = 0
+    dispatch_rate_relative: bool = False
+    """Whether the rate of publishing comes on top of the dispatch rates of topics and subscriptions."""
+    throttle_caught_up: bool = True
+    """Whether dispatch rates hold for subscriptions that are nearly caught up."""
+    subscribe_rate: int = 0
+    """How often one consumer may subscribe to a topic in ``subscribe_rate_period_ms``; 0: no limit."""
+    subscribe_rate_period_ms: int = 30_000
+    pause_on_ack_state: bool = False
+    """Whether nothing is dispatched while acknowledgements cannot be made durable."""
     history_events_max: int = 100
     """How many of its latest changes a subscription remembers."""
     delayed_delivery: bool = True

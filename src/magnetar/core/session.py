@@ -21,6 +21,7 @@ from magnetar.core.requests.notices import close_consumer, close_producer
 from magnetar.core.retired import Retired
 from magnetar.core.sendcheck import problem_with, refuse_send
 from magnetar.core.sending import SendBatch, Sending
+from magnetar.core.throttled import admitted
 from magnetar.core.timers import Timer
 from magnetar.errors import MagnetarError
 from magnetar.wire.commands import NAMES, UNSOLICITED_REQUEST_ID, encode, pb
@@ -66,9 +67,9 @@ class Session:
         self.entry_limit: int = broker.options.max_message_bytes + FRAME_PADDING_BYTES
         """Frames and entries are never larger."""
         self.paused: bool = False
+        self.metered, self.held_until_ms = False, 0
         self.writable: bool = True
-        self.dirty: bool = False
-        self.closed: bool = False
+        self.dirty, self.closed = False, False
         self.closing: str = ""
         self.connected: bool = False
         self.pending: int = 0
@@ -91,7 +92,7 @@ class Session:
         self.seen_ms: int = broker.now_ms
         self.pinged_ms: int = 0
         self.unheard: bool = False
-        """The shell does not read what the peer says, and that is not the peer's doing: silence means nothing."""
+        """The shell does not read what the peer says: its silence means nothing."""
         self.probes: list[Callable[[bool], None]] = []
         self.probe_timer: Timer | None = None
 
@@ -124,9 +125,8 @@ class Session:
         return out
 
     def full(self) -> bool:
-        """Whether so much is to be written that requests wait until it is: what ``receive`` left is to be given to it
-        again, even if nothing new has arrived."""
-        return self.out_bytes >= self.out_limit
+        """Whether requests wait for room or for a rate: what ``receive`` has left is to be given to it again."""
+        return self.out_bytes >= self.out_limit or self.held_until_ms > self.broker.now_ms
 
     def pause(self) -> None:
         """The peer reads too slowly: send nothing more to its consumers for now."""
@@ -179,7 +179,7 @@ class Session:
         if self.probes:
             heard(self, True)
         try:
-            return self._receive(data)
+            return self._receive(admitted(self, data) if self.metered else data)
         except WireError as error:
             self.refuse(error)
             return len(data)

@@ -12,9 +12,11 @@ import struct
 from typing import TYPE_CHECKING
 
 from magnetar.core.ackset import AckSet, delta_floor, delta_offsets, delta_parts
+from magnetar.core.activity import activity_key, note_activity
 from magnetar.core.batchmask import open_mask
 from magnetar.core.dispatch.base import Dispatcher
 from magnetar.core.dispatch.choose import make_dispatcher
+from magnetar.core.dispatch.gate import Gate, gate_of
 from magnetar.core.history import JOINED, LEFT, History, note
 from magnetar.core.requests.notices import end_of_topic
 from magnetar.ports.log import Drop, Merge, Put, Record
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from magnetar.core.topic import Topic
     from magnetar.wire.hot import Ack, MessageId
 
-__all__ = ["Subscription", "cursor_key"]
+__all__ = ["CURSOR_HEAD", "CURSOR_VERSION", "Subscription", "cursor_key"]
 
-_HEAD = struct.Struct("<BI")
-_VERSION = 1
+CURSOR_HEAD = struct.Struct("<BI")
+CURSOR_VERSION = 1
 
 
 def cursor_key(name: str) -> bytes:
@@ -48,6 +50,9 @@ class Subscription:
         self.history: History = History(topic.broker.options.history_events_max)
         self.kind: str = ""
         self.dispatcher: Dispatcher | None = None
+        self.gate: Gate | None = None
+        self.idle_since_ms: int = topic.broker.now_ms
+        """Since when nobody is connected, 0 while somebody is."""
         self.fenced: bool = False
         self.deleted: bool = False
         self.awake: bool = False
@@ -61,7 +66,6 @@ class Subscription:
         self.messages_out: int = 0
         self.bytes_out: int = 0
         """Sent to consumers that have left; those that are there count their own."""
-        self.entries_out: int = 0
         self.acked_count: int = 0
         self.redelivered_count: int = 0
         self.expired_count: int = 0
@@ -71,14 +75,13 @@ class Subscription:
         self.last_flow_ms: int = 0
         self.last_moved_ms: int = 0
         self.last_expired_ms: int = 0
+        self.gate = gate_of(self)
 
     # -- consumers -------------------------------------------------------------------------------------------------
 
     def use_kind(self, kind: str, sticky: bool, out_of_order: bool) -> None:
         """Make the dispatcher of ``kind``; only while nobody is connected."""
-        self.kind = kind
-        self.sticky = sticky
-        self.out_of_order = out_of_order
+        self.kind, self.sticky, self.out_of_order = kind, sticky, out_of_order
         self.dispatcher = make_dispatcher(self, kind)
 
     def join(self, consumer: Consumer) -> None:
@@ -91,6 +94,7 @@ class Subscription:
             self.consumers.remove(consumer)
             raise
         note(self, JOINED, consumer, self.dispatcher.share(consumer), 0)
+        note_activity(self)
         self.topic.broker.wake(self)
 
     def leave(self, consumer: Consumer) -> None:
@@ -104,13 +108,17 @@ class Subscription:
             slots, held = self.dispatcher.share(consumer), len(consumer.pending)
             self.dispatcher.remove(consumer)
             note(self, LEFT, consumer, slots, held)
+        note_activity(self)
         self.topic.consumer_left(self)
 
     def dispatch(self) -> None:
         """Send what can be sent; called once at the end of a turn in which the subscription was woken."""
         if self.fenced or self.dispatcher is None or not self.consumers:
             return
-        self.dispatcher.dispatch()
+        if self.gate is None:
+            self.dispatcher.dispatch()
+        else:
+            self.gate.dispatch()
         if self.topic.terminated:
             self.tell_end()
 
@@ -265,24 +273,12 @@ class Subscription:
         self.deleted = True
         if self.durable:
             records.append(Drop(self.topic.stream, cursor_key(self.name)))
+            records.append(Drop(self.topic.stream, activity_key(self.name)))
 
     def encode(self) -> bytes:
         """The cursor as a state value: version, properties, acknowledged set."""
         properties = json.dumps(self.properties, separators=(",", ":")).encode() if self.properties else b""
-        return _HEAD.pack(_VERSION, len(properties)) + properties + self.acks.encode()
-
-    @staticmethod
-    def decode(topic: Topic, name: str, value: bytes, merges: list[bytes]) -> Subscription:
-        """The cursor as the log has kept it."""
-        version, size = _HEAD.unpack_from(value)
-        if version != _VERSION:
-            raise ValueError(f"cursor '{name}' has format {version}; this broker reads {_VERSION}")
-        found = Subscription(topic, name, True, 0)
-        found.acks = AckSet.decode(value, _HEAD.size + size)
-        for delta in merges:
-            found.acks.merge(delta)
-        found.properties = json.loads(value[_HEAD.size : _HEAD.size + size]) if size else {}
-        return found
+        return CURSOR_HEAD.pack(CURSOR_VERSION, len(properties)) + properties + self.acks.encode()
 
     # -- moving the cursor -----------------------------------------------------------------------------------------
 

@@ -12,18 +12,22 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from magnetar.core.activity import activity_states, restore_activity
 from magnetar.core.commit import Run
 from magnetar.core.compaction.state import COMPACTED_KEY, Compacted, TopicCompaction
+from magnetar.core.cursors import decode_cursor
 from magnetar.core.dedup import STATE_KEY as DEDUP_KEY
 from magnetar.core.dedup import Dedup
 from magnetar.core.entryinfo import CHUNK, COUNT
 from magnetar.core.ledgers import Ledgers
+from magnetar.core.limits import TopicLimits
 from magnetar.core.measure import Measure, measure
 from magnetar.core.names import TopicName
 from magnetar.core.policies.effective import TopicPolicies
 from magnetar.core.stamping import STAMPS_KEY, Stamps
 from magnetar.core.subscription import Subscription, cursor_key
 from magnetar.core.tail import ENTRY_OVERHEAD_BYTES, Tail
+from magnetar.core.throttled import charge
 from magnetar.ports.log import Append, Merge, Put, RecoveredStream, Trim
 from magnetar.wire.replies import send_error, send_receipts
 
@@ -65,6 +69,7 @@ class Topic:
         self.subscriptions: dict[str, Subscription] = {}
         self.policies: TopicPolicies = broker.policies.of(name)
         self.dedup: Dedup | None = Dedup(broker.options.dedup_producers_max) if self.policies.deduplication else None
+        self.limits: TopicLimits = TopicLimits(self.policies, broker.now_ms)
         self.created_ms: int = broker.now_ms
         self.messages_in: int = 0
         self.bytes_in: int = 0
@@ -115,7 +120,8 @@ class Topic:
                 value = state[key].value
                 if value is not None:
                     name = key[1:].decode("utf-8", "surrogatepass")
-                    self.subscriptions[name] = Subscription.decode(self, name, value, state[key].merges)
+                    self.subscriptions[name] = decode_cursor(self, name, value, state[key].merges)
+        restore_activity(self, state)
 
     def ensure_ledger(self) -> None:
         """A topic that was just loaded gets its new ledger with the first thing that is written to it."""
@@ -150,6 +156,7 @@ class Topic:
             for sub in self.subscriptions.values()
             if sub.durable and not sub.deleted
         )
+        found.extend(activity_states(self))
         return found
 
     # -- publishing ------------------------------------------------------------------------------------------------
@@ -165,8 +172,10 @@ class Topic:
                 self.refuse(producer, send_error(producer.id, top, TERMINATED_ERROR, message))
             return
         self.ensure_ledger()
-        if self.roll_due():
+        if self.ledgers.due(self.broker.options, self.next_offset, self.broker.now_ms):
             self.roll()
+        if self.limits.publish is not None:
+            charge(self, producer, batch)
         run = self.new_run(producer)
         if self.dedup is not None:
             self.dedup.store_fresh(batch, run)
@@ -196,16 +205,6 @@ class Topic:
         if run.top >= 0:
             commit.records.append(Merge(self.stream, DEDUP_KEY, Dedup.delta(run.producer.name, run.top)))
         commit.runs.append(run)
-
-    def roll_due(self) -> bool:
-        """Whether the open ledger is full and old enough to be closed, or too old."""
-        options, ledgers = self.broker.options, self.ledgers
-        age = self.broker.now_ms - ledgers.opened[-1]
-        entries = self.next_offset - ledgers.base
-        full = entries >= options.ledger_entries_max or ledgers.sizes[-1] >= options.ledger_bytes_max
-        if full and age >= options.ledger_min_ms:
-            return True
-        return entries > 0 and age >= options.ledger_max_ms
 
     def refuse(self, producer: Producer, answer: bytes) -> None:
         """A SEND is answered without being stored, but not before what was sent ahead of it."""
@@ -291,6 +290,7 @@ class Topic:
 
     def consumer_left(self, subscription: Subscription) -> None:
         """A reader's subscription ends with its last consumer."""
+        self.limits.last_used_ms = self.broker.now_ms
         if not subscription.durable and not subscription.consumers:
             # Another reader may have come under the same name.
             if self.subscriptions.get(subscription.name) is subscription:

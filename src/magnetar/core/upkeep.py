@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from magnetar.core.compaction.state import COMPACTION_CURSOR
+from magnetar.core.rounds import start_rounds
 from magnetar.core.timesearch import search_time
 from magnetar.core.topic import LEDGERS_KEY
 from magnetar.ports.log import Put, Trim
@@ -38,6 +39,7 @@ class Upkeep:
         self._set(self.broker.options.retention_check_ms, self._retention)
         self._set(self.broker.options.expiry_check_ms, self._expiry)
         self._set(TAIL_CHECK_MS, self._tails)
+        start_rounds(self.broker)
 
     def _set(self, wait_ms: int, call: Callable[[], None]) -> None:
         self.broker.timers.at(self.broker.now_ms + wait_ms, call)
@@ -45,7 +47,7 @@ class Upkeep:
     def _retention(self) -> None:
         self._set(self.broker.options.retention_check_ms, self._retention)
         for topic in self.broker.topics.values():
-            if topic.touched and topic.roll_due():
+            if topic.touched and topic.ledgers.due(topic.broker.options, topic.next_offset, self.broker.now_ms):
                 topic.roll()
             trim(topic)
 

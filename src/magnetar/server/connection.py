@@ -3,8 +3,9 @@
 All connections receive into one shared buffer, because an idle connection must not own any: the loop fills it and hands
 it over within one callback. What is left of an unfinished frame is kept apart until all of it has arrived.
 
-Backpressure has four steps. Above ``max_pending_publishes`` unanswered publishes the socket is not read until half of
-them are answered. When the peer reads too slowly, its consumers are passed over (``pause_writing``). When one turn's
+Backpressure has five steps. Above ``max_pending_publishes`` unanswered publishes the socket is not read until half of
+them are answered. A producer that is ahead of its topic's publish rate has its socket not read until the rate allows
+more. When the peer reads too slowly, its consumers are passed over (``pause_writing``). When one turn's
 answers fill the session's out-buffer, its next requests wait for the next turn. When answers pile up beyond
 ``UNREAD_BYTES_MAX``, the socket is not read either.
 
@@ -99,7 +100,7 @@ class Connection(asyncio.BufferedProtocol):
             if session.full():
                 self.again = True
                 self.stop_reading()
-        if session.pending >= pump.core.options.max_pending_publishes:
+        if session.pending >= pump.core.options.max_pending_publishes or session.held_until_ms > pump.core.now_ms:
             session.unheard = True
             self.stop_reading()
         pump.schedule()
@@ -121,7 +122,7 @@ class Connection(asyncio.BufferedProtocol):
         session, transport, core = self.session, self.transport, self.pump.core
         if session is None or transport is None or session.closed or transport.is_closing():
             return True
-        if session.pending * 2 > core.options.max_pending_publishes:
+        if session.pending * 2 > core.options.max_pending_publishes or session.held_until_ms > core.now_ms:
             return False
         if session.unheard:
             session.unheard = False

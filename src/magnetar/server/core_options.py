@@ -81,4 +81,37 @@ def core_options(settings: Settings) -> Options:
     o.entry_timestamp = TIME_INTERCEPTOR in s.brokerEntryMetadataInterceptors
     o.entry_index = INDEX_INTERCEPTOR in s.brokerEntryMetadataInterceptors
     o.entry_metadata_exposed = s.exposingBrokerEntryMetadataToClientEnabled
+    _policies(s, o)
     return o
+
+
+def _policies(s: Settings, o: Options) -> None:
+    """What holds for topics whose policies say nothing else."""
+    o.max_partitions = s.maxNumPartitionsPerPartitionedTopic
+    o.quota_check = s.backlogQuotaCheckEnabled
+    o.quota_check_ms = s.backlogQuotaCheckIntervalInSeconds * 1000
+    gigabytes = s.backlogQuotaDefaultLimitGB
+    o.quota_bytes = int(gigabytes * (1 << 30)) if gigabytes > 0 else s.backlogQuotaDefaultLimitBytes
+    o.quota_ms = _forever(s.backlogQuotaDefaultLimitSecond, 1000)
+    o.quota_action = s.backlogQuotaDefaultRetentionPolicy
+    o.delete_inactive = s.brokerDeleteInactiveTopicsEnabled
+    o.delete_inactive_partitioned = s.brokerDeleteInactivePartitionedTopicMetadataEnabled
+    o.inactive_caught_up = s.brokerDeleteInactiveTopicsMode == "delete_when_subscriptions_caught_up"
+    o.inactive_check_ms = s.brokerDeleteInactiveTopicsFrequencySeconds * 1000
+    longest = s.brokerDeleteInactiveTopicsMaxInactiveDurationSeconds
+    o.inactive_after_ms = o.inactive_check_ms if longest is None else longest * 1000
+    o.subscription_expiration_ms = s.subscriptionExpirationTimeMinutes * _MINUTE_MS
+    o.subscription_expiry_check_ms = s.subscriptionExpiryCheckIntervalInMinutes * _MINUTE_MS
+    o.publish_rate_messages = s.maxPublishRatePerTopicInMessages
+    o.publish_rate_bytes = s.maxPublishRatePerTopicInBytes
+    o.dispatch_rate_messages = s.dispatchThrottlingRateInMsg
+    o.dispatch_rate_bytes = s.dispatchThrottlingRateInByte
+    o.topic_dispatch_rate_messages = s.dispatchThrottlingRatePerTopicInMsg
+    o.topic_dispatch_rate_bytes = s.dispatchThrottlingRatePerTopicInByte
+    o.subscription_dispatch_rate_messages = s.dispatchThrottlingRatePerSubscriptionInMsg
+    o.subscription_dispatch_rate_bytes = s.dispatchThrottlingRatePerSubscriptionInByte
+    o.dispatch_rate_relative = s.dispatchThrottlingRateRelativeToPublishRate
+    o.throttle_caught_up = s.dispatchThrottlingOnNonBacklogConsumerEnabled
+    o.subscribe_rate = s.subscribeThrottlingRatePerConsumer
+    o.subscribe_rate_period_ms = s.subscribeRatePeriodPerConsumerInSecond * 1000
+    o.pause_on_ack_state = s.dispatcherPauseOnAckStatePersistentEnabled

@@ -10,65 +10,16 @@ that would be dangerous, such as a request to authenticate: a broker that only l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TypeVar
+
+from magnetar.server.settings_key import Key, Value
+from magnetar.server.settings_key import key as _key
+from magnetar.server.settings_key import limit as _limit
+from magnetar.server.settings_key import port as _port
+from magnetar.server.settings_key import some as _some
 
 __all__ = ["INDEX_INTERCEPTOR", "TIME_INTERCEPTOR", "Key", "Settings", "Value", "keys"]
-
-Value = bool | int | float | str | tuple[str, ...] | None
-"""What a setting can be. A tuple is written as a list with commas, None as nothing at all."""
-
-T = TypeVar("T", bound=Value)
-
-
-@dataclass(slots=True, frozen=True)
-class Key:
-    """What is known of a setting beside its value. ``kind`` is the type of its values other than None."""
-
-    name: str
-    default: Value
-    kind: type[object]
-    text: str
-    at_least: float | None = None
-    at_most: float | None = None
-    one_of: tuple[str, ...] = ()
-    later: bool = False
-    refused: bool = False
-    optional: bool = False
-    """Whether an empty value means None; elsewhere it means the default."""
-
-
-def _key(
-    default: T,
-    text: str,
-    *,
-    at_least: float | None = None,
-    at_most: float | None = None,
-    one_of: tuple[str, ...] = (),
-    later: bool = False,
-    refused: bool = False,
-) -> T:
-    """A field with its facts. The name comes later, from the class; a setting without a default is a number."""
-    kind = int if default is None else type(default)
-    key = Key("", default, kind, text, at_least, at_most, one_of, later, refused)
-    made: T = field(default=default, metadata={"key": key})
-    return made
-
-
-def _port(default: int | None, text: str, *, refused: bool = False) -> int | None:
-    return _key(default, text, at_least=0, at_most=65535, refused=refused)
-
-
-def _limit(default: int, text: str, *, later: bool = False) -> int:
-    """A count or a size that may be 0."""
-    return _key(default, text, at_least=0, later=later)
-
-
-def _some(default: int, text: str, *, later: bool = False) -> int:
-    """A count, a size or a time that may not be 0."""
-    return _key(default, text, at_least=1, later=later)
-
 
 _SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
 _QUOTA_POLICIES = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
@@ -139,7 +90,7 @@ class Settings:
         None, "How long a topic stays unused before it is deleted; empty: as the time between looks.", at_least=1
     )
     brokerDeleteInactivePartitionedTopicMetadataEnabled: bool = _key(
-        False, "Delete a partitioned topic once all of its partitions are deleted.", later=True
+        False, "Delete a partitioned topic once all of its partitions are deleted."
     )
     enablePersistentTopics: bool = _key(True, "Serve persistent topics.")
     enableNonPersistentTopics: bool = _key(True, "Serve non-persistent topics.")
@@ -180,26 +131,21 @@ class Settings:
     retentionCheckIntervalInSeconds: int = _some(120, "Time between two looks for acknowledged data to drop.")
     ttlDurationDefaultInSeconds: int = _limit(0, "Age at which an unacknowledged message expires; 0: never.")
     messageExpiryCheckIntervalInMinutes: int = _some(5, "Time between two looks for expired messages.")
-    subscriptionExpirationTimeMinutes: int = _limit(
-        0, "Time after which an unused subscription is deleted; 0: never.", later=True
-    )
-    subscriptionExpiryCheckIntervalInMinutes: int = _some(
-        5, "Time between two looks for unused subscriptions.", later=True
-    )
-    backlogQuotaCheckEnabled: bool = _key(True, "Enforce the quotas on what lies unacknowledged.", later=True)
-    backlogQuotaCheckIntervalInSeconds: int = _some(60, "Time between two looks at the quotas.", later=True)
+    subscriptionExpirationTimeMinutes: int = _limit(0, "Time after which an unused subscription is deleted; 0: never.")
+    subscriptionExpiryCheckIntervalInMinutes: int = _some(5, "Time between two looks for unused subscriptions.")
+    backlogQuotaCheckEnabled: bool = _key(True, "Enforce the quotas on what lies unacknowledged.")
+    backlogQuotaCheckIntervalInSeconds: int = _some(60, "Time between two looks at the quotas.")
     backlogQuotaDefaultLimitGB: float = _key(
-        -1.0, "Gigabytes that may lie unacknowledged in a topic; -1: no limit.", at_least=-1, later=True
+        -1.0, "Gigabytes that may lie unacknowledged in a topic; -1 or 0: as the limit in bytes says.", at_least=-1
     )
-    backlogQuotaDefaultLimitBytes: int = _key(
-        -1, "The same in bytes, which has precedence; -1: no limit.", at_least=-1, later=True
-    )
+    backlogQuotaDefaultLimitBytes: int = _key(-1, "The same in bytes; -1: no limit.", at_least=-1)
     backlogQuotaDefaultLimitSecond: int = _key(
-        -1, "Age in seconds that an unacknowledged message may reach; -1: no limit.", at_least=-1, later=True
+        -1, "Age in seconds that an unacknowledged message may reach; -1: no limit.", at_least=-1
     )
     backlogQuotaDefaultRetentionPolicy: str = _key(
-        "producer_request_hold", "What happens at the quota.", one_of=_QUOTA_POLICIES, later=True
+        "producer_request_hold", "What happens at the quota.", one_of=_QUOTA_POLICIES
     )
+    preciseTimeBasedBacklogQuotaCheck: bool = _key(False, "Has no meaning here: ages are always those of messages.")
 
     # Storage.
     managedLedgerCacheSizeMB: int = _limit(64, "Memory for the newest entries of all topics, in megabytes.")
@@ -247,7 +193,7 @@ class Settings:
         True, "Has no meaning here: there is one loop.", later=True
     )
     dispatcherPauseOnAckStatePersistentEnabled: bool = _key(
-        False, "Pause a subscription whose acknowledgements have grown beyond what can be kept.", later=True
+        False, "Pause subscriptions while acknowledgements cannot be made durable, because the log fails."
     )
     preciseDispatcherFlowControl: bool = _key(False, "Estimate the messages of an entry when reading.", later=True)
     unblockStuckSubscriptionEnabled: bool = _key(False, "Look for stuck subscriptions and wake them.", later=True)
@@ -262,6 +208,28 @@ class Settings:
         0, "Bytes not compacted yet at which a topic is compacted; 0: only on demand."
     )
     topicCompactionRetainNullKey: bool = _key(False, "Keep messages without a key when a topic is compacted.")
+
+    # Rates.
+    maxPublishRatePerTopicInMessages: int = _limit(0, "Messages a second that may be published to a topic; 0: any.")
+    maxPublishRatePerTopicInBytes: int = _limit(0, "Bytes a second that may be published to a topic; 0: any.")
+    dispatchThrottlingRateInMsg: int = _limit(0, "Messages a second that the broker dispatches; 0: any.")
+    dispatchThrottlingRateInByte: int = _limit(0, "Bytes a second that the broker dispatches; 0: any.")
+    dispatchThrottlingRatePerTopicInMsg: int = _limit(0, "Messages a second dispatched from a topic; 0: any.")
+    dispatchThrottlingRatePerTopicInByte: int = _limit(0, "Bytes a second dispatched from a topic; 0: any.")
+    dispatchThrottlingRatePerSubscriptionInMsg: int = _limit(
+        0, "Messages a second dispatched to a subscription; 0: any."
+    )
+    dispatchThrottlingRatePerSubscriptionInByte: int = _limit(0, "Bytes a second dispatched to a subscription; 0: any.")
+    dispatchThrottlingRateRelativeToPublishRate: bool = _key(
+        False, "Let topics and subscriptions dispatch these rates on top of what is published."
+    )
+    dispatchThrottlingOnNonBacklogConsumerEnabled: bool = _key(
+        True, "Hold subscriptions to these rates that are less than 1000 entries behind as well."
+    )
+    subscribeThrottlingRatePerConsumer: int = _limit(
+        0, "Times that a consumer may subscribe to a topic in a period; 0: any."
+    )
+    subscribeRatePeriodPerConsumerInSecond: int = _some(30, "That period.")
 
     # Failover and Key_Shared.
     activeConsumerFailoverDelayTimeMillis: int = _limit(1000, "Pause before a newly active consumer gets messages.")

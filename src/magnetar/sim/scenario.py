@@ -142,5 +142,7 @@ def _options(chance: Random) -> dict[str, Any]:
         "look_ahead_per_consumer": chance.choice((1, 4, 4_000)),
         "look_ahead_per_subscription": chance.choice((2, 10, 40_000)),
         "keep_alive_ms": 30_000,
+        # The books do not know yet of topics that go by themselves.
+        "delete_inactive": False,
         "liveness_probe_ms": chance.choice((10, 500)),
     }

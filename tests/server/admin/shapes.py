@@ -36,6 +36,8 @@ TOPIC = _read(
     dict="subscriptions replication compaction",
     str="deduplicationStatus ownerBroker",
 )
+WITH_BACKLOG = {**TOPIC, "oldestBacklogMessageSubscriptionName": "str"}
+"""Pulsar says whose backlog is the oldest when it has looked at the quotas, which here is always known."""
 PUBLISHER = _read(
     str="accessMode producerName address connectedSince clientVersion",
     float="msgRateIn msgThroughputIn averageMsgSize chunkedMessageRate",
@@ -242,7 +244,11 @@ DYNAMIC_IN_PULSAR = frozenset(
     maxTopicsPerNamespace preciseDispatcherFlowControl subscriptionKeySharedEnable
     subscriptionKeySharedUseClassicPersistentImplementation subscriptionRedeliveryTrackerEnabled
     subscriptionSharedUseClassicPersistentImplementation subscriptionTypesEnabled superUserRoles
-    unblockStuckSubscriptionEnabled
+    unblockStuckSubscriptionEnabled dispatchThrottlingOnNonBacklogConsumerEnabled dispatchThrottlingRateInByte
+    dispatchThrottlingRateInMsg dispatchThrottlingRatePerSubscriptionInByte dispatchThrottlingRatePerSubscriptionInMsg
+    dispatchThrottlingRatePerTopicInByte dispatchThrottlingRatePerTopicInMsg
+    dispatchThrottlingRateRelativeToPublishRate maxPublishRatePerTopicInBytes maxPublishRatePerTopicInMessages
+    subscribeRatePeriodPerConsumerInSecond subscribeThrottlingRatePerConsumer
     """
     )
 )

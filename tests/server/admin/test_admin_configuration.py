@@ -45,8 +45,9 @@ def test_what_can_be_changed_is_listed_and_means_what_it_means_in_pulsar(served:
 def test_every_setting_that_can_be_changed_reaches_the_core(served: Served) -> None:
     texts = {
         "allowAutoTopicCreationType": "partitioned",
-        "subscriptionTypesEnabled": "Exclusive,Shared",
+        "brokerDeleteInactiveTopicsMode": "delete_when_subscriptions_caught_up",
         "schemaCompatibilityStrategy": "BACKWARD",
+        "subscriptionTypesEnabled": "Exclusive,Shared",
     }
     for name in DYNAMIC:
         was = served.get(f"{AT}/runtime").json[name]

@@ -102,3 +102,31 @@ def test_the_page_is_made_in_small_parts(served: Served, wire: WireClient) -> No
     metrics = read(b"".join(parts).decode())
     assert len(metrics["pulsar_rate_in"]) >= len(names)
     assert of(metrics, "pulsar_broker_topics_count") == len(metrics["pulsar_rate_in"])
+
+
+def test_limits_and_what_they_have_done_are_seen(served: Served, wire: WireClient, topic: str) -> None:
+    wire.subscribe(topic, "s", 1, SubType.SHARED)
+    wire.producer(topic)
+    for n in range(10):
+        wire.publish(b"x" * 1_000, n)
+    rate = {"dispatchThrottlingRateInMsg": 2, "dispatchThrottlingRateInByte": -1, "ratePeriodInSecond": 1_000_000}
+    assert served.post(f"{path(topic)}/subscriptionDispatchRate", rate).status == 204
+    wire.flow(1, 100)
+    wire.messages(2, 1)
+    quota = {"limitSize": 5_000, "policy": "consumer_backlog_eviction"}
+    assert served.post(f"{path(topic)}/backlogQuota", quota).status == 204
+    age = {"limitTime": 60, "policy": "producer_exception"}
+    assert served.post(f"{path(topic)}/backlogQuota?backlogQuotaType=message_age", age).status == 204
+    assert served.get("brokers/backlog-quota-check").status == 204
+    metrics = read(served.ask("GET", "/metrics").text)
+    assert of(metrics, "pulsar_storage_backlog_quota_limit", topic=topic) == 5_000
+    assert of(metrics, "pulsar_storage_backlog_quota_limit_time", topic=topic) == 60
+    assert of(metrics, "pulsar_storage_backlog_age_seconds", topic=topic) >= 0
+    evictions = "pulsar_storage_backlog_quota_exceeded_evictions_total"
+    assert of(metrics, evictions, topic=topic, quota_type="size") == 1
+    assert of(metrics, evictions, topic=topic, quota_type="time") == 0
+    assert of(metrics, "pulsar_publish_rate_limit_times", topic=topic) == 0
+    throttled = "pulsar_subscription_dispatch_throttled_msg_events"
+    assert of(metrics, throttled, topic=topic, reason="subscription") == 1
+    assert of(metrics, throttled, topic=topic, reason="broker") == 0
+    assert of(metrics, "pulsar_storage_backlog_size", topic=topic) < 5_000

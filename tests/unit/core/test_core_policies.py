@@ -32,7 +32,7 @@ def test_time_to_live_of_a_namespace_expires_what_lies_in_a_topic_in_use() -> No
 
 
 def test_retention_of_a_namespace_keeps_what_the_broker_would_drop() -> None:
-    broker = CoreBroker(retention_check_ms=_MINUTE_MS, ledger_entries_max=1, ledger_min_ms=0)
+    broker = CoreBroker(retention_check_ms=_MINUTE_MS, ledger_entries_max=1, ledger_min_ms=0, delete_inactive=False)
     set_namespace(broker, "retention_policies", {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1})
     client = broker.client()
     client.producer("t")

@@ -11,7 +11,7 @@ from tests.support.corebroker import EXCLUSIVE, START_MS, Client, CoreBroker, an
 
 def seeking(durable: bool) -> tuple[CoreBroker, Client]:
     """A seek by time that waits for the log."""
-    broker = CoreBroker(tail_cache_bytes=0)
+    broker = CoreBroker(tail_cache_bytes=0, delete_inactive=False)
     client = broker.client()
     client.producer("t")
     client.consumer("t", kind=EXCLUSIVE, durable=durable)

@@ -6,9 +6,11 @@ from aiohttp import web
 
 from magnetar import __version__
 from magnetar.admin.answers import Fields, Refusal, json_answer, no_content, text_answer
+from magnetar.admin.bridge import Done
 from magnetar.admin.bundles import boundaries, broker_id, bundle_of
 from magnetar.admin.call import Call
 from magnetar.core.broker import Broker
+from magnetar.core.quota import check_quotas
 
 __all__ = ["active", "health", "leader", "owned", "quota_check", "status_page", "version"]
 
@@ -22,6 +24,18 @@ async def health(call: Call) -> web.Response:
     """ok, unless the last commit failed."""
     _check(call.core)
     return text_answer("ok")
+
+
+async def quota_check(call: Call) -> web.Response:
+    """Look at all backlog quotas now. Ages that have to be read from the log are judged a moment later."""
+
+    def look(done: Done) -> None:
+        for topic in list(call.core.topics.values()):
+            check_quotas(topic)
+        call.core.when_durable(done)
+
+    await call.bridge.change(look)
+    return no_content()
 
 
 async def version(call: Call) -> web.Response:
@@ -50,11 +64,6 @@ async def owned(call: Call) -> web.Response:
         bundle = bundle_of(boundaries(call.core, namespace), str(topic.name))
         found[f"{namespace}/{bundle}"] = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
     return json_answer(found)
-
-
-async def quota_check(call: Call) -> web.Response:
-    """Pulsar looks at its quotas now and then, and here it can be told to; ours are always looked at."""
-    return no_content()
 
 
 async def status_page(call: Call) -> web.Response:

@@ -12,7 +12,7 @@ from magnetar.admin.call import Call
 from magnetar.admin.handlers.subscriptions import U64, Position
 from magnetar.admin.handlers.topics import message_id
 from magnetar.admin.messages import message_answer
-from magnetar.admin.stats.common import backlog_bytes
+from magnetar.core.backlog import backlog_bytes
 from magnetar.core.topic import Topic
 
 __all__ = ["backlog_size", "by_id", "by_time", "examine", "last", "peek"]

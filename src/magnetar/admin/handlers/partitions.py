@@ -41,7 +41,7 @@ def partition_names(call: Call, name: TopicName) -> list[TopicName]:
 
 
 def _most(call: Call) -> int:
-    return call.settings.maxNumPartitionsPerPartitionedTopic or PARTITIONS_MAX
+    return call.core.options.max_partitions or PARTITIONS_MAX
 
 
 async def _wanted(call: Call) -> PartitionedMetadata:

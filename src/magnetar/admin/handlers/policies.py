@@ -18,14 +18,13 @@ from magnetar.admin.answers import Refusal, json_answer, no_content
 from magnetar.admin.call import Call, Handler
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.names import TopicName
-from magnetar.core.policies.effective import stored
-from magnetar.core.policies.table import BACKLOG_QUOTA, QUOTA_KINDS, Policy
+from magnetar.core.policies.book import stored
+from magnetar.core.policies.table import QUOTA_KINDS, Policy, backlog_quota
 from magnetar.errors import NotFound, TopicNotFound
 
 __all__ = ["namespace_handlers", "quota_handlers", "topic_handlers", "topic_policies_delete"]
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
-_QUOTAS = "backlog_quota_map"
 
 Set = Callable[[Any], Any]
 """From the value of a policy to its next one; None takes it away."""
@@ -108,10 +107,10 @@ async def _change_topic(call: Call, line: Policy, change: Set) -> None:
 
 
 async def _namespace_get(line: Policy, call: Call) -> web.Response:
-    _, row = await _namespace(call)
+    path, row = await _namespace(call)
     found = stored(row, line, call.core.options.cluster)
-    if found is None and call.flag("applied"):
-        found = line.default(call.core.options)
+    if call.flag("applied"):
+        found = call.core.policies.namespace_value(path.removeprefix(NAMESPACES), line.name)
     if found is None:
         found = line.unset
     return no_content() if found is None else json_answer(found)
@@ -131,7 +130,7 @@ async def _namespace_delete(line: Policy, call: Call) -> web.Response:
 async def _topic_get(line: Policy, call: Call) -> web.Response:
     name, _, row = await _topic(call)
     found = row.get("policies", {}).get(line.name)
-    if found is None and call.flag("applied"):
+    if call.flag("applied"):
         found = call.core.policies.topic_value(name, line.name)
     return no_content() if found is None else json_answer(found)
 
@@ -172,7 +171,7 @@ def quota_handlers(line: Policy, of_topic: bool) -> list[tuple[str, str, Handler
 
     async def put(call: Call) -> web.Response:
         kind = _quota_kind(call)
-        quota = BACKLOG_QUOTA(await call.body(_ANY, None))
+        quota = backlog_quota(await call.body(_ANY, None))
         await change(call, line, lambda before: {**(before or {}), kind: quota})
         return no_content()
 

@@ -12,6 +12,7 @@ from magnetar.admin.call import Call
 from magnetar.admin.stats.domains import internal_stats_of, stats_of, unused_topic
 from magnetar.admin.stats.merge import merged
 from magnetar.admin.stats.topic import View
+from magnetar.core.backlog import known_age_ms, with_age
 from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
 
@@ -27,12 +28,21 @@ def _view(call: Call) -> View:
         broker_id(call.core),
         not call.flag("excludePublishers"),
         not call.flag("excludeConsumers"),
+        call.flag("getEarliestTimeInBacklog"),
     )
 
 
 async def single(call: Call) -> web.Response:
     """Figures that cost Pulsar extra (precise backlog, size of backlog) are always given: here they cost nothing."""
-    return json_answer(stats_of(await call.topic(), _view(call)))
+    topic = await call.topic()
+    await _read_age(call, topic)
+    return json_answer(stats_of(topic, _view(call)))
+
+
+async def _read_age(call: Call, topic: Topic) -> None:
+    """The age of a backlog stands in its first entry, which may have to be read."""
+    if known_age_ms(topic) < 0 and topic.low_water() < topic.tail.end:
+        await call.bridge.change(lambda done: with_age(topic, lambda age_ms: done(None)))
 
 
 async def internal(call: Call) -> web.Response:
@@ -54,6 +64,7 @@ async def partitioned(call: Call) -> web.Response:
     each: dict[str, Fields] = {}
     for index in range(count):
         topic = await _partition(call, name.with_partition(index), index)
+        await _read_age(call, topic)
         each[str(topic.name)] = stats_of(topic, view)
     total = merged(list(each.values()))
     total["metadata"] = {"partitions": count, "deleted": False}

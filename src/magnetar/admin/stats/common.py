@@ -1,4 +1,4 @@
-"""What several statistics need: times as text, bytes and age of what lies behind a cursor."""
+"""What several statistics need: times as text, the age of what lies behind a cursor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from magnetar.core.topic import Topic
 from magnetar.wire.errors import WireError
 from magnetar.wire.metadata import peek_publish_time
 
-__all__ = ["backlog_age_ms", "backlog_bytes", "iso"]
+__all__ = ["backlog_age_ms", "iso", "seconds"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -18,20 +18,6 @@ def iso(time_ms: int) -> str:
     text = (_EPOCH + timedelta(milliseconds=time_ms)).isoformat()[:19]
     rest = time_ms % 1000
     return f"{text}.{rest:03d}".rstrip("0") + "Z" if rest else f"{text}Z"
-
-
-def backlog_bytes(topic: Topic, floor: int) -> int:
-    """About how many bytes lie from offset ``floor`` on: whole ledgers exactly, the one in between by share."""
-    ledgers, end = topic.ledgers, topic.tail.end
-    if floor >= end or not ledgers.ids:
-        return 0
-    row = ledgers.row(floor)
-    size = sum(ledgers.sizes[row + 1 :])
-    first = ledgers.bases[row]
-    last = ledgers.bases[row + 1] if row + 1 < len(ledgers.bases) else end
-    if last > first:
-        size += ledgers.sizes[row] * (last - max(floor, first)) // (last - first)
-    return size
 
 
 def backlog_age_ms(topic: Topic, floor: int) -> int:
@@ -55,3 +41,8 @@ def backlog_age_ms(topic: Topic, floor: int) -> int:
         ended, end = ledgers.opened[row + 1], ledgers.bases[row + 1]
     share = (max(floor, first) - first) / max(end - first, 1)
     return max(now_ms - begun - int(max(ended - begun, 0) * share), 0)
+
+
+def seconds(time_ms: int) -> int:
+    """A limit in whole seconds, -1 for none."""
+    return time_ms // 1000 if time_ms >= 0 else -1

@@ -10,7 +10,12 @@ from magnetar.admin.answers import Fields
 __all__ = ["merged"]
 
 _LAST = ("lastPublishTimeStamp",)
-_FIRST = ("topicCreationTimeStamp", "firstMessagesSentTimestamp", "firstConsumedFlowTimestamp")
+_FIRST = (
+    "topicCreationTimeStamp",
+    "firstMessagesSentTimestamp",
+    "firstConsumedFlowTimestamp",
+    "earliestMsgPublishTimeInBacklogs",
+)
 _KEPT = ("backlogQuotaLimitSize", "backlogQuotaLimitTime", "producerId")
 _MEAN = ("averageMsgSize",)
 _CLEARED = (
@@ -25,7 +30,7 @@ _CLEARED = (
 """What makes no sense of several partitions together is zero."""
 
 _NEVER = "1970-01-01T00:00:00Z"
-_OF_ONE_TOPIC = ("deduplicationStatus", "ownerBroker", "topicEpoch")
+_OF_ONE_TOPIC = ("deduplicationStatus", "oldestBacklogMessageSubscriptionName", "ownerBroker", "topicEpoch")
 _OF_ONE_CLIENT = (
     "accessMode",
     "address",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from magnetar.admin.answers import Fields
 from magnetar.admin.rates import Rate, Sampler, bytes_out
-from magnetar.admin.stats.common import backlog_bytes, iso
+from magnetar.admin.stats.common import iso
+from magnetar.core.backlog import backlog_bytes
 from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.classic import ClassicKeyShared
 from magnetar.core.dispatch.delayed import ENTRY_BYTES
 from magnetar.core.dispatch.delaying import DelayingDispatcher
+from magnetar.core.dispatch.gate import BY_BROKER, BY_SUBSCRIPTION, BY_TOPIC
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
@@ -93,6 +95,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         delayedMessageIndexSizeInBytes=delayed_index_bytes(sub),
         subscriptionProperties=sub.properties,
         **_ZEROS,
+        **_throttled(sub),
         durable=sub.durable,
         replicated=False,
     )
@@ -105,15 +108,19 @@ _ZEROS: Fields = dict.fromkeys(
         "filterAcceptedMsgCount",
         "filterRejectedMsgCount",
         "filterRescheduledMsgCount",
-        "dispatchThrottledMsgEventsBySubscriptionLimit",
-        "dispatchThrottledBytesEventsBySubscriptionLimit",
-        "dispatchThrottledMsgEventsByTopicLimit",
-        "dispatchThrottledBytesEventsByTopicLimit",
-        "dispatchThrottledMsgEventsByBrokerLimit",
-        "dispatchThrottledBytesEventsByBrokerLimit",
     ),
     0,
 )
+
+
+def _throttled(sub: Subscription) -> Fields:
+    """How often a dispatch rate has made the subscription wait, by whose rate it was."""
+    found: Fields = {}
+    for level, whose in ((BY_SUBSCRIPTION, "Subscription"), (BY_TOPIC, "Topic"), (BY_BROKER, "Broker")):
+        found[f"dispatchThrottledMsgEventsBy{whose}Limit"] = sub.gate.limited_messages[level] if sub.gate else 0
+        found[f"dispatchThrottledBytesEventsBy{whose}Limit"] = sub.gate.limited_bytes[level] if sub.gate else 0
+    return found
+
 
 Drain = tuple[int, int, int]
 """A slot that drains, the entries that wait for acknowledgement, and how often it held something up."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from magnetar.admin.answers import Fields
 from magnetar.admin.rates import Sampler, topic_out
-from magnetar.admin.stats.common import backlog_bytes, iso
+from magnetar.admin.stats.common import iso, seconds
 from magnetar.admin.stats.subscription import delayed_index_bytes, subscription_stats
+from magnetar.core.backlog import backlog_bytes, known_age_ms, slowest
 from magnetar.core.compaction.state import TopicCompaction
 from magnetar.core.producer import MODES, Producer
 from magnetar.core.topic import Topic
@@ -23,6 +24,8 @@ class View:
     owner: str
     publishers: bool = True
     consumers: bool = True
+    earliest: bool = False
+    """Whether to say when the oldest message of the backlog was published."""
 
 
 def topic_stats(topic: Topic, view: View) -> Fields:
@@ -44,11 +47,11 @@ def topic_stats(topic: Topic, view: View) -> Fields:
         "msgChunkPublished": topic.chunked,
         "storageSize": topic.size_bytes,
         "backlogSize": backlog_bytes(topic, topic.low_water()),
-        "backlogQuotaLimitSize": -1,
-        "backlogQuotaLimitTime": -1,
-        "oldestBacklogMessageAgeSeconds": -1,
-        "publishRateLimitedTimes": 0,
-        "earliestMsgPublishTimeInBacklogs": 0,
+        "backlogQuotaLimitSize": topic.policies.quota_size.limit,
+        "backlogQuotaLimitTime": seconds(topic.policies.quota_age.limit),
+        **_oldest(topic),
+        "publishRateLimitedTimes": topic.limits.publish.limited if topic.limits.publish is not None else 0,
+        "earliestMsgPublishTimeInBacklogs": _earliest(topic) if view.earliest else 0,
         "offloadedStorageSize": 0,
         "lastOffloadLedgerId": 0,
         "lastOffloadSuccessTimeStamp": 0,
@@ -83,6 +86,18 @@ def compaction_stats(state: TopicCompaction) -> Fields:
         "lastCompactionFailedTimestamp": state.failed_ms,
         "lastCompactionDurationTimeInMills": state.took_ms,
     }
+
+
+def _oldest(topic: Topic) -> Fields:
+    """The age of the backlog, and whose backlog that is."""
+    age_ms, sub = known_age_ms(topic), slowest(topic)
+    if age_ms < 0 or sub is None:
+        return {"oldestBacklogMessageAgeSeconds": -1}
+    return {"oldestBacklogMessageAgeSeconds": age_ms // 1000, "oldestBacklogMessageSubscriptionName": sub.name}
+
+
+def _earliest(topic: Topic) -> int:
+    return topic.limits.oldest_ms if known_age_ms(topic) >= 0 else 0
 
 
 def _publisher(producer: Producer, rates: Sampler) -> Fields:

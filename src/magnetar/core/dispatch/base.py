@@ -44,6 +44,10 @@ class Dispatcher:
         """Send what can be sent now."""
         raise NotImplementedError
 
+    def dispatch_some(self, messages: int) -> None:
+        """The same, but not more than so many messages, at least one; a batch is sent whole or not at all."""
+        raise NotImplementedError
+
     def settle(self, consumer: Consumer, offset: int) -> None:
         """The entry at ``offset`` is wholly acknowledged, as ``consumer`` said."""
 

@@ -47,6 +47,18 @@ class PendingDispatcher(Dispatcher):
         self.blocked = 0 < self.limit <= self.unacked_total
         self.subscription.topic.broker.wake(self.subscription)
 
+    def dispatch_some(self, messages: int) -> None:
+        """The limit of unacknowledged messages is lowered for as long as this takes: it is looked at anyway."""
+        if self.blocked:
+            return
+        limit, most = self.limit, self.unacked_total + messages
+        self.limit = most if limit <= 0 else min(most, limit)
+        try:
+            self.dispatch()
+        finally:
+            self.limit = limit
+            self.blocked = 0 < limit <= self.unacked_total
+
     def requeue(self, offset: int, key_hash: int) -> None:
         """The entry is nobody's now and waits for redelivery."""
         raise NotImplementedError

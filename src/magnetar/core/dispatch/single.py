@@ -134,6 +134,17 @@ class SingleActive(Dispatcher):
         if sent:
             sub.sent(consumer, charged)
 
+    def dispatch_some(self, messages: int) -> None:
+        consumer = self.current
+        if consumer is None:
+            return
+        kept = max(consumer.permits - messages, 0)
+        consumer.permits -= kept
+        try:
+            self.dispatch()
+        finally:
+            consumer.permits += kept
+
     def settle(self, consumer: Consumer, offset: int) -> None:
         if self.redelivered:
             self.redelivered.pop(offset, None)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 __all__ = [
+    "ACK_STATE_PAUSE",
+    "BACKLOG_QUOTA",
     "CHUNKS_PARKED",
     "CONNECTION_SLOW",
     "CONSUMER_UNACKED_LIMIT",
     "CURSOR_MOVING",
     "DELAYED",
     "DELETED",
+    "DISPATCH_RATE",
     "DRAINING",
     "FREED_BY",
     "HANDOVER_DELAY",
@@ -22,6 +25,7 @@ __all__ = [
     "NOT_KEYED",
     "NO_CONSUMER",
     "NO_PERMITS",
+    "PUBLISH_RATE",
     "READY",
     "RECENTLY_JOINED",
     "SLOT_DRAINING",
@@ -35,6 +39,8 @@ __all__ = [
 DELETED = "DELETED"
 CURSOR_MOVING = "CURSOR_MOVING"
 LOG_FAILING = "LOG_FAILING"
+ACK_STATE_PAUSE = "ACK_STATE_PAUSE"
+DISPATCH_RATE = "DISPATCH_RATE"
 NO_CONSUMER = "NO_CONSUMER"
 HANDOVER_DELAY = "HANDOVER_DELAY"
 SUBSCRIPTION_UNACKED_LIMIT = "SUBSCRIPTION_UNACKED_LIMIT"
@@ -55,6 +61,8 @@ LOG_READ = "LOG_READ"
 LOG_WRITE = "LOG_WRITE"
 WAITING_FOR_ACKS = "WAITING_FOR_ACKS"
 TERMINATED = "TERMINATED"
+BACKLOG_QUOTA = "BACKLOG_QUOTA"
+PUBLISH_RATE = "PUBLISH_RATE"
 NOTHING_TO_DELIVER = "NOTHING_TO_DELIVER"
 NOT_KEYED = "NOT_KEYED"
 READY = "READY"
@@ -62,6 +70,10 @@ READY = "READY"
 FREED_BY: dict[str, str] = {
     DELETED: "nothing; a consumer that subscribes again makes a new subscription",
     CURSOR_MOVING: "itself, as soon as the new place is durable",
+    ACK_STATE_PAUSE: "a disk that takes writes again, or dispatcherPauseOnAckStatePersistent set to false",
+    DISPATCH_RATE: "itself, when the rate allows more; a higher rate takes effect at once",
+    BACKLOG_QUOTA: "consumers that acknowledge, an operator who clears or skips the backlog, or a higher quota",
+    PUBLISH_RATE: "itself, when the rate allows more; a higher rate takes effect at once",
     LOG_FAILING: "a disk that takes writes again; the broker keeps trying",
     NO_CONSUMER: "a consumer that connects",
     HANDOVER_DELAY: "itself, when the delay is over",

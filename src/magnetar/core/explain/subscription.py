@@ -11,6 +11,7 @@ from magnetar.core.dispatch.shared import Shared
 from magnetar.core.dispatch.single import SingleActive
 from magnetar.core.explain import codes
 from magnetar.core.explain.keyed import keyed_findings, newcomers
+from magnetar.core.explain.limits import dispatch_limits, publish_limits
 from magnetar.core.explain.report import CONSUMERS_MAX, MESSAGES_MAX, NAMES_MAX, ConsumerFacts, Finding, Report
 from magnetar.core.source import Source
 from magnetar.core.subscription import Subscription
@@ -76,10 +77,12 @@ def _findings(sub: Subscription) -> list[Finding]:
         until_ms = dispatcher.handover.due_ms
         found.append(Finding(codes.HANDOVER_DELAY, names, 1, waiting=sub.backlog(), until_ms=until_ms))
     elif _unread(sub) or dispatcher.waiting():
-        found += _in_the_way(sub, dispatcher) or [Finding(codes.READY)]
+        found += dispatch_limits(sub) + _in_the_way(sub, dispatcher) or [Finding(codes.READY)]
     else:
         found += _nothing_left(sub, dispatcher)
-    return found
+    # Why nothing new comes is the verdict only where there is nothing else to say.
+    limits = publish_limits(sub.topic)
+    return limits + found if found[0].code == codes.NOTHING_TO_DELIVER else found + limits
 
 
 def _nothing_left(sub: Subscription, dispatcher: Dispatcher) -> list[Finding]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.entryinfo import CHUNK, COUNT
 from magnetar.core.names import TopicName
 from magnetar.core.nonpersistent.subscription import NonPersistentSubscription
+from magnetar.core.throttled import charge
 from magnetar.core.topic import Topic
 from magnetar.errors import NotAllowed
 from magnetar.wire.replies import send_receipt
@@ -51,9 +52,6 @@ class NonPersistentTopic(Topic):
     def roll(self) -> None:
         """There are no ledgers."""
 
-    def roll_due(self) -> bool:
-        return False
-
     def write_facts(self) -> None:
         """The epoch of its exclusive producers lives as long as the topic."""
 
@@ -70,6 +68,8 @@ class NonPersistentTopic(Topic):
         entries, counts = batch.entries, batch.counts
         if not entries:
             return
+        if self.limits.publish is not None:
+            charge(self, producer, batch)
         session = producer.session
         room = max(self.broker.options.non_persistent_pending_max - session.unwritten, 0)
         taken = min(room, len(entries))

@@ -1,8 +1,6 @@
-"""What holds for a topic: its own policies over its namespace's over the broker's.
+"""What holds for a topic, made of its own policies over its namespace's over the broker's (``book``).
 
-``PolicyBook`` hands out one ``TopicPolicies`` for each namespace, shared by all topics that have no policies of their
-own, and throws them away when something changes (``forget``). Limits are plain attributes, because they are read where
-messages pass.
+Limits are plain attributes, because they are read where messages pass.
 """
 
 from __future__ import annotations
@@ -10,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from magnetar.core.catalog import Catalog
-from magnetar.core.names import TopicName
 from magnetar.core.options import FRAME_PADDING_BYTES, Options
-from magnetar.core.policies.table import POLICIES, UNDEFINED, Policy, policy
+from magnetar.core.policies.table import UNDEFINED
+from magnetar.core.policies.values import (
+    Inactive,
+    Quota,
+    Rate,
+    dispatch_rate,
+    inactive,
+    inactive_default,
+    publish_rate,
+    subscribe_rate,
+)
 
-__all__ = ["PolicyBook", "TopicPolicies", "stored"]
-
-Row = dict[str, Any]
+__all__ = ["TopicPolicies"]
 
 _MINUTE_MS = 60_000
 
@@ -48,6 +52,23 @@ class TopicPolicies:
         self.delayed_delivery: bool = options.delayed_delivery
         self.delay_tick_ms: int = options.delay_tick_ms
         self.max_delay_ms: int = options.max_delay_ms if options.delayed_delivery else 0
+        self.quota_size: Quota = Quota(options.quota_bytes, options.quota_action)
+        self.quota_age: Quota = Quota(options.quota_ms, options.quota_action)
+        self.inactive: Inactive = inactive_default(options)
+        self.subscription_expiration_ms: int = options.subscription_expiration_ms
+        self.publish_rate: Rate = Rate(options.publish_rate_messages, options.publish_rate_bytes)
+        self.dispatch_rate: Rate = Rate(
+            options.topic_dispatch_rate_messages,
+            options.topic_dispatch_rate_bytes,
+            relative=options.dispatch_rate_relative,
+        )
+        self.subscription_dispatch_rate: Rate = Rate(
+            options.subscription_dispatch_rate_messages,
+            options.subscription_dispatch_rate_bytes,
+            relative=options.dispatch_rate_relative,
+        )
+        self.subscribe_rate: Rate = Rate(options.subscribe_rate, 0, options.subscribe_rate_period_ms)
+        self.pause_on_ack_state: bool = options.pause_on_ack_state
 
     def put(self, name: str, value: Any) -> None:
         """A policy as it is stored takes the place of what holds so far; those that limit nothing here pass."""
@@ -131,6 +152,44 @@ def _delayed(found: TopicPolicies, value: Any) -> None:
     found.max_delay_ms = int(value["maxDeliveryDelayInMillis"]) if found.delayed_delivery else 0
 
 
+def _quotas(found: TopicPolicies, value: Any) -> None:
+    """Each kind on its own: where only one is set, the other keeps what held so far."""
+    size, age = value.get("destination_storage"), value.get("message_age")
+    if size is not None:
+        found.quota_size = Quota(int(size["limitSize"]), size["policy"])
+    if age is not None:
+        seconds = int(age["limitTime"])
+        found.quota_age = Quota(seconds * 1000 if seconds > 0 else -1, age["policy"])
+
+
+def _inactive(found: TopicPolicies, value: Any) -> None:
+    found.inactive = inactive(value)
+
+
+def _expiration(found: TopicPolicies, value: Any) -> None:
+    found.subscription_expiration_ms = int(value) * _MINUTE_MS
+
+
+def _publish_rate(found: TopicPolicies, value: Any) -> None:
+    found.publish_rate = publish_rate(value)
+
+
+def _dispatch_rate(found: TopicPolicies, value: Any) -> None:
+    found.dispatch_rate = dispatch_rate(value)
+
+
+def _subscription_dispatch_rate(found: TopicPolicies, value: Any) -> None:
+    found.subscription_dispatch_rate = dispatch_rate(value)
+
+
+def _subscribe_rate(found: TopicPolicies, value: Any) -> None:
+    found.subscribe_rate = subscribe_rate(value)
+
+
+def _pause(found: TopicPolicies, value: Any) -> None:
+    found.pause_on_ack_state = bool(value)
+
+
 _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "retention_policies": _retention,
     "message_ttl_in_seconds": _ttl,
@@ -149,57 +208,13 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "schema_compatibility_strategy": _schema_strategy,
     "schema_validation_enforced": _schema_enforced,
     "is_allow_auto_update_schema": _schema_auto_update,
+    "backlog_quota_map": _quotas,
+    "inactive_topic_policies": _inactive,
+    "subscription_expiration_time_minutes": _expiration,
+    "publishMaxMessageRate": _publish_rate,
+    "topicDispatchRate": _dispatch_rate,
+    "subscriptionDispatchRate": _subscription_dispatch_rate,
+    "clusterSubscribeRate": _subscribe_rate,
+    "dispatcherPauseOnAckStatePersistentEnabled": _pause,
 }
 """What each policy that acts on a topic does to its limits."""
-
-
-def stored(row: Row, line: Policy, cluster: str) -> Any:
-    """The policy's value in a namespace's row, None where it has none."""
-    found = row.get(line.name)
-    if line.by_cluster and found is not None:
-        return found.get(cluster)
-    return found
-
-
-class PolicyBook:
-    """See the module's text."""
-
-    def __init__(self, options: Options, catalog: Catalog) -> None:
-        self.options: Options = options
-        self.catalog: Catalog = catalog
-        self.shared: dict[str, TopicPolicies] = {}
-
-    def of(self, name: TopicName) -> TopicPolicies:
-        """What holds for the topic."""
-        own = self.catalog.own_policies(name)
-        if own:
-            return self._make(name.namespace, own)
-        found = self.shared.get(name.namespace)
-        if found is None:
-            found = self._make(name.namespace, {})
-            self.shared[name.namespace] = found
-        return found
-
-    def _make(self, namespace: str, own: Row) -> TopicPolicies:
-        found = TopicPolicies(self.options)
-        row = self.catalog.namespaces.get(namespace, {})
-        for line in POLICIES:
-            for value in (stored(row, line, self.options.cluster), own.get(line.name)):
-                if value is not None:
-                    found.put(line.name, value)
-        return found
-
-    def namespace_value(self, namespace: str, name: str) -> Any:
-        """The effective value of a policy for a namespace, as it is stored."""
-        line = policy(name)
-        found = stored(self.catalog.namespaces.get(namespace, {}), line, self.options.cluster)
-        return line.default(self.options) if found is None else found
-
-    def topic_value(self, name: TopicName, policy_name: str) -> Any:
-        """The effective value of a policy for a topic, as it is stored."""
-        found = self.catalog.own_policies(name).get(policy_name)
-        return self.namespace_value(name.namespace, policy_name) if found is None else found
-
-    def forget(self) -> None:
-        """Something has changed above the topics."""
-        self.shared.clear()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from magnetar.core.activity import write_activity
 from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS
 from magnetar.core.dedup import STATE_KEY, Dedup
+from magnetar.core.dispatch.gate import gate_of
 from magnetar.core.names import TopicName
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
+from magnetar.core.throttled import meter
 from magnetar.ports.log import Drop
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ def row_changed(broker: Broker, path: str) -> None:
 
 def _follow(topic: Topic) -> None:
     """The topic's policies may be others now; who was let in by the former ones stays."""
+    before = topic.policies.subscription_expiration_ms
     topic.policies = policies = topic.broker.policies.of(topic.name)
     if isinstance(topic, NonPersistentTopic):
         pass  # there is nothing in which a message could come twice
@@ -55,6 +59,11 @@ def _follow(topic: Topic) -> None:
         # What was known must not call later messages duplicates, should deduplication come back.
         topic.dedup = None
         topic.broker.commit.records.append(Drop(topic.stream, STATE_KEY))
+    topic.limits.follow(policies, topic.broker.now_ms)
+    meter(topic)
     for sub in topic.subscriptions.values():
+        sub.gate = gate_of(sub)
+        if sub.durable and policies.subscription_expiration_ms > 0 >= before:
+            write_activity(sub)
         if sub.dispatcher is not None:
             sub.dispatcher.follow_policies(policies)

@@ -13,8 +13,17 @@ from typing import Any, NamedTuple
 
 from magnetar.core.options import Options
 from magnetar.core.policies.checks import Check, choice, fields, flag, number, retention, some_of
+from magnetar.core.policies.defaults import (
+    default_inactive,
+    default_publish_rate,
+    default_quotas,
+    default_subscribe_rate,
+    default_subscription_rate,
+    default_topic_rate,
+)
+from magnetar.core.policies.values import EVICT, EXCEPTION, HOLD
 
-__all__ = ["BACKLOG_QUOTA", "POLICIES", "QUOTA_KINDS", "UNDEFINED", "Policy", "policy"]
+__all__ = ["BACKLOG_QUOTAS", "POLICIES", "QUOTA_KINDS", "UNDEFINED", "Policy", "backlog_quota", "policy"]
 
 Default = Callable[[Options], Any]
 
@@ -63,27 +72,53 @@ SCHEMA_STRATEGIES = (
     "FULL_TRANSITIVE",
 )
 QUOTA_KINDS = ("destination_storage", "message_age")
-BACKLOG_QUOTA = fields(limit=-1, limitSize=-1, limitTime=-1, policy="producer_request_hold")
+BACKLOG_QUOTAS = "backlog_quota_map"
+INACTIVE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
+_quota_fields = fields(limit=-1, limitSize=-1, limitTime=-1, policy=HOLD)
+_quota_action = choice(HOLD, EXCEPTION, EVICT)
+
+
+def backlog_quota(value: Any) -> Any:
+    """One quota. ``limit`` is the older name of ``limitSize``, and both are kept."""
+    found = _quota_fields(value)
+    _quota_action(found["policy"])
+    size = found["limitSize"] if value.get("limitSize") is not None else found["limit"]
+    return {**found, "limit": size, "limitSize": size}
+
 
 _dispatch_rate = fields(
     dispatchThrottlingRateInMsg=-1, dispatchThrottlingRateInByte=-1, relativeToPublishRate=False, ratePeriodInSecond=1
 )
 _publish_rate = fields(publishThrottlingRateInMsg=-1, publishThrottlingRateInByte=-1)
 _subscribe_rate = fields(subscribeThrottlingRatePerConsumer=-1, ratePeriodInSecond=30)
-_inactive = fields(
-    inactiveTopicDeleteMode="delete_when_no_subscriptions", maxInactiveDurationSeconds=60, deleteWhileInactive=True
+_inactive_fields = fields(
+    inactiveTopicDeleteMode=INACTIVE_MODES[0], maxInactiveDurationSeconds=60, deleteWhileInactive=True
 )
+_inactive_mode = choice(*INACTIVE_MODES)
 _delayed = fields(tickTime=1000, active=True, maxDeliveryDelayInMillis=0)
 _persistence = fields(
     bookkeeperEnsemble=1, bookkeeperWriteQuorum=1, bookkeeperAckQuorum=1, managedLedgerMaxMarkDeleteRate=0.0
 )
-_auto_topic = fields(allowAutoTopicCreation=True, topicType="non-partitioned", defaultNumPartitions=0)
+_auto_topic_fields = fields(allowAutoTopicCreation=True, topicType="non-partitioned", defaultNumPartitions=0)
+_topic_type = choice("non-partitioned", "partitioned")
 _auto_subscription = fields(allowAutoSubscriptionCreation=True)
+
+
+def _inactive(value: Any) -> Any:
+    found = _inactive_fields(value)
+    _inactive_mode(found["inactiveTopicDeleteMode"])
+    return found
+
+
+def _auto_topic(value: Any) -> Any:
+    found = _auto_topic_fields(value)
+    _topic_type(found["topicType"])
+    return found
 
 
 def _quotas(value: Any) -> Any:
     """Both quotas at once; by the admin interface they are set one by one."""
-    return {kind: BACKLOG_QUOTA(quota) for kind, quota in value.items() if kind in QUOTA_KINDS}
+    return {kind: backlog_quota(quota) for kind, quota in value.items() if kind in QUOTA_KINDS}
 
 
 POLICIES: tuple[Policy, ...] = (
@@ -92,7 +127,7 @@ POLICIES: tuple[Policy, ...] = (
            "how long and how much is kept of what every subscription has acknowledged"),
     Policy("message_ttl_in_seconds", "messageTTL", "messageTTL", number(0), lambda o: o.message_ttl_ms // 1000,
            "after how many seconds a message counts as acknowledged", query="messageTTL"),
-    Policy("backlog_quota_map", "", "", _quotas, lambda o: {},
+    Policy(BACKLOG_QUOTAS, "", "", _quotas, default_quotas,
            "how much and how old a backlog may become, and what happens then"),
     Policy("max_producers_per_topic", "maxProducers", "maxProducersPerTopic", number(0),
            lambda o: o.max_producers_per_topic, "producers of a topic; 0: no limit"),
@@ -120,7 +155,8 @@ POLICIES: tuple[Policy, ...] = (
            some_of(*SUBSCRIPTION_TYPES), lambda o: [t for t in SUBSCRIPTION_TYPES if t in o.subscription_types],
            "subscription types that clients may use"),
     Policy("subscription_expiration_time_minutes", "subscriptionExpirationTime", "subscriptionExpirationTime",
-           number(0), _unlimited, "minutes after which an unused subscription is deleted; 0: never",
+           number(0), lambda o: o.subscription_expiration_ms // 60_000,
+           "minutes after which an unused subscription is deleted; 0: never",
            query="subscriptionExpirationTime"),
     Policy("autoTopicCreationOverride", "", "autoTopicCreation", _auto_topic,
            lambda o: {"allowAutoTopicCreation": o.auto_create_topics,
@@ -130,17 +166,18 @@ POLICIES: tuple[Policy, ...] = (
     Policy("autoSubscriptionCreationOverride", "autoSubscriptionCreation", "autoSubscriptionCreation",
            _auto_subscription, lambda o: {"allowAutoSubscriptionCreation": o.auto_create_subscriptions},
            "whether subscriptions come into being by being used"),
-    Policy("publishMaxMessageRate", "publishRate", "publishRate", _publish_rate, _unset,
+    Policy("publishMaxMessageRate", "publishRate", "publishRate", _publish_rate, default_publish_rate,
            "messages and bytes a second that may be published", by_cluster=True),
-    Policy("topicDispatchRate", "dispatchRate", "dispatchRate", _dispatch_rate, _unset,
+    Policy("topicDispatchRate", "dispatchRate", "dispatchRate", _dispatch_rate, default_topic_rate,
            "messages and bytes that may be dispatched from a topic in a period", by_cluster=True),
-    Policy("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate", _dispatch_rate, _unset,
-           "messages and bytes that may be dispatched to a subscription in a period", by_cluster=True),
+    Policy("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate", _dispatch_rate,
+           default_subscription_rate, "messages and bytes that may be dispatched to a subscription in a period",
+           by_cluster=True),
     Policy("replicatorDispatchRate", "replicatorDispatchRate", "replicatorDispatchRate", _dispatch_rate, _unset,
            "kept for tools; nothing is replicated", by_cluster=True),
-    Policy("clusterSubscribeRate", "subscribeRate", "subscribeRate", _subscribe_rate, _unset,
+    Policy("clusterSubscribeRate", "subscribeRate", "subscribeRate", _subscribe_rate, default_subscribe_rate,
            "how often a consumer may subscribe in a period", by_cluster=True),
-    Policy("inactive_topic_policies", "inactiveTopicPolicies", "inactiveTopicPolicies", _inactive, _unset,
+    Policy("inactive_topic_policies", "inactiveTopicPolicies", "inactiveTopicPolicies", _inactive, default_inactive,
            "when a topic that nobody uses is deleted"),
     Policy("delayed_delivery_policies", "delayedDelivery", "delayedDelivery", _delayed, _unset,
            "whether messages are held back until the time that their producer asked for"),
@@ -148,7 +185,7 @@ POLICIES: tuple[Policy, ...] = (
            lambda o: o.compaction_threshold,
            "bytes of backlog at which a topic is compacted; 0: only when asked to", namespace_write="PUT"),
     Policy("dispatcherPauseOnAckStatePersistentEnabled", "dispatcherPauseOnAckStatePersistent",
-           "dispatcherPauseOnAckStatePersistent", flag, lambda o: False,
+           "dispatcherPauseOnAckStatePersistent", flag, lambda o: o.pause_on_ack_state,
            "whether dispatching pauses when acknowledgements cannot be kept"),
     Policy("schema_compatibility_strategy", "schemaCompatibilityStrategy", "schemaCompatibilityStrategy",
            choice(*SCHEMA_STRATEGIES), lambda o: "FULL" if o.schema_strategy == UNDEFINED else o.schema_strategy,

@@ -6,24 +6,33 @@ from typing import TYPE_CHECKING
 
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.subscription import Subscription, cursor_key
-from magnetar.errors import NotAllowed
+from magnetar.errors import ConsumerBusy, NotAllowed
 from magnetar.ports.log import Put
+from magnetar.wire.commands import pb
 
 if TYPE_CHECKING:
+    from magnetar.core.session import Session
     from magnetar.core.topic import Topic
 
-__all__ = ["NAME_BYTES_MAX", "create_cursor", "delete_cursor"]
+__all__ = [
+    "NAME_BYTES_MAX",
+    "RESERVED",
+    "check_consumer_limits",
+    "check_subscribe_rate",
+    "create_cursor",
+    "delete_cursor",
+]
 
 NAME_BYTES_MAX = 4096
 """The longest name of a subscription or producer; they are keys and values of fixed width in the log."""
 
-_RESERVED = ("pulsar.repl", "pulsar.dedup", "__compaction")
+RESERVED = ("pulsar.repl", "pulsar.dedup", "__compaction")
 
 
 def create_cursor(topic: Topic, name: str, offset: int, own: bool = False) -> Subscription:
     """A durable subscription whose first unacknowledged entry is ``offset``; durable with the open commit. ``own``
     says that the broker makes it for itself."""
-    if not own and name.startswith(_RESERVED):
+    if not own and name.startswith(RESERVED):
         raise NotAllowed(f"'{name}' is a name that the broker keeps for itself; choose another subscription name")
     if len(cursor_key(name)) > NAME_BYTES_MAX:
         raise NotAllowed(f"the name of a subscription may have {NAME_BYTES_MAX} bytes at most")
@@ -49,3 +58,20 @@ def delete_cursor(sub: Subscription) -> None:
     topic.messages_out_gone += sub.messages_out
     topic.bytes_out_gone += sub.bytes_out
     sub.drop(topic.broker.commit.records)
+
+
+def check_consumer_limits(topic: Topic, sub: Subscription) -> None:
+    """Raise when the subscription or the topic has as many consumers as it may have."""
+    policies = topic.policies
+    if policies.max_consumers_per_subscription and len(sub.consumers) >= policies.max_consumers_per_subscription:
+        raise ConsumerBusy(f"subscription {sub.name} has its consumers (maxConsumersPerSubscription)")
+    if policies.max_consumers and len(topic.consumers()) >= policies.max_consumers:
+        raise ConsumerBusy(f"{topic.name} has its consumers (maxConsumersPerTopic)")
+
+
+def check_subscribe_rate(topic: Topic, session: Session, message: pb.CommandSubscribe) -> None:
+    """Raise when this consumer, by host, name and id, has subscribed too often lately."""
+    host = session.address.rpartition(":")[0]
+    who = f"{host} {message.consumer_name} {message.consumer_id}"
+    if not topic.limits.may_subscribe(who, topic.broker.now_ms):
+        raise NotAllowed("Subscribe limited by subscribe rate limit per consumer (subscribeRate): subscribe less often")

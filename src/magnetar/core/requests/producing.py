@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from magnetar.core.access import answer_open, enter
 from magnetar.core.liveness import probe
 from magnetar.core.producer import Producer
+from magnetar.core.quota import refuse_over_quota, with_quota_known
 from magnetar.core.requests.opening import NAME_BYTES_MAX, create_cursor
 from magnetar.core.schemas.clients import with_topic_to_write
 from magnetar.core.topic import Topic
@@ -43,7 +44,8 @@ def open_producer(broker: Broker, session: Session, message: pb.CommandProducer)
             session.opening.pop(ident, None)
             session.error(message.request_id, error or ServiceNotReady("try again"))
             return
-        _admit(broker, session, message, topic, version, True)
+        found: Topic = topic
+        with_quota_known(found, lambda: _admit(broker, session, message, found, version, True))
 
     try:
         with_topic_to_write(broker, message, opened)
@@ -93,6 +95,7 @@ def _make(broker: Broker, session: Session, message: pb.CommandProducer, topic: 
         raise ServiceNotReady(f"{topic.name} is being deleted; try again")
     if topic.terminated:
         raise TopicTerminated(f"Topic {topic.name} was terminated; nothing more can be published to it")
+    refuse_over_quota(topic)
     most = topic.policies.max_producers
     if most and len(topic.producers) >= most:
         raise ProducerBusy(f"{topic.name} has its {most} producers (maxProducersPerTopic)")
@@ -107,6 +110,7 @@ def _make(broker: Broker, session: Session, message: pb.CommandProducer, topic: 
     producer.request_id = message.request_id
     producer.connected_ms = broker.now_ms
     producer.topic_epoch = message.topic_epoch if message.HasField("topic_epoch") else -1
+    session.metered = session.metered or topic.limits.publish is not None
     producer.metadata = {pair.key: pair.value for pair in message.metadata}
     if message.initial_subscription_name and message.initial_subscription_name not in topic.subscriptions:
         create_cursor(topic, message.initial_subscription_name, topic.tail.end)

@@ -10,7 +10,7 @@ from magnetar.core.consumer import Consumer
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
-from magnetar.core.requests.opening import create_cursor, delete_cursor
+from magnetar.core.requests import opening
 from magnetar.core.schemas.clients import is_auto_consume, with_topic_to_read
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -92,9 +92,10 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         kind = KINDS[message.subType]
         if kind not in topic.policies.subscription_types:
             raise NotAllowed(f"subscription type {kind} is not enabled here (subscriptionTypesEnabled)")
+        opening.check_subscribe_rate(topic, session, message)
         sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
-        _limits(topic, sub)
+        opening.check_consumer_limits(topic, sub)
         consumer = _make(broker, session, message, sub)
         sub.join(consumer)
     except MagnetarError as error:
@@ -164,7 +165,7 @@ def _subscription(broker: Broker, message: pb.CommandSubscribe, topic: Topic) ->
     if not topic.policies.auto_create_subscriptions:
         raise SubscriptionNotFound(f"subscription {message.subscription} does not exist, and creation by use is off")
     earliest = message.initialPosition == _EARLIEST_POSITION
-    sub = create_cursor(topic, message.subscription, topic.first_offset if earliest else topic.tail.end)
+    sub = opening.create_cursor(topic, message.subscription, topic.first_offset if earliest else topic.tail.end)
     sub.properties = {pair.key: pair.value for pair in message.subscription_properties}
     if sub.properties:
         sub.write_whole()
@@ -201,14 +202,6 @@ def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe)
         raise ConsumerBusy("Subscription has a different Key_Shared policy while consumers are connected")
 
 
-def _limits(topic: Topic, sub: Subscription) -> None:
-    policies = topic.policies
-    if policies.max_consumers_per_subscription and len(sub.consumers) >= policies.max_consumers_per_subscription:
-        raise ConsumerBusy(f"subscription {sub.name} has its consumers (maxConsumersPerSubscription)")
-    if policies.max_consumers and len(topic.consumers()) >= policies.max_consumers:
-        raise ConsumerBusy(f"{topic.name} has its consumers (maxConsumersPerTopic)")
-
-
 def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: Subscription) -> Consumer:
     name = message.consumer_name or f"{session.number:x}-{message.consumer_id:x}"
     consumer = Consumer(session, message.consumer_id, name, sub)
@@ -234,7 +227,7 @@ def unsubscribe(broker: Broker, session: Session, message: pb.CommandUnsubscribe
         raise MetadataFailed(f"subscription {sub.name} has other consumers; close them first or use force")
     del session.consumers[consumer.id]
     sub.leave(consumer)
-    delete_cursor(sub)
+    opening.delete_cursor(sub)
 
     broker.when_durable(lambda error: session.answer(message.request_id, error))
 

@@ -98,6 +98,51 @@ def waiting_for_acks() -> Finding:
     return found
 
 
+@case(codes.ACK_STATE_PAUSE)
+def ack_state_pause() -> Finding:
+    broker, client = one(permits=0, pause_on_ack_state=True)
+    client.publish(b"x")
+    broker.log.fail_next(2, LogFailed("the disk is full"))
+    client.publish(b"y")
+    client.flow(10)
+    findings = explain_subscription(broker.sub()).findings
+    assert findings[0].code == codes.LOG_FAILING
+    return findings[1]
+
+
+@case(codes.DISPATCH_RATE)
+def dispatch_rate() -> Finding:
+    broker, client = one(subscription_dispatch_rate_messages=2)
+    client.publish(b"x", b"y", b"z")
+    found = verdict(broker.sub())
+    assert "2 messages a second" in found.text
+    assert found.until_ms == START_MS + 500
+    return found
+
+
+@case(codes.BACKLOG_QUOTA)
+def backlog_quota() -> Finding:
+    broker, client = one(quota_bytes=1)
+    client.consumer("t", "other", consumer_id=2)
+    client.publish(b"x")
+    client.ack(client.messages()[0].id)
+    return verdict(broker.sub())
+
+
+@case(codes.PUBLISH_RATE)
+def publish_rate() -> Finding:
+    broker, client = one(publish_rate_messages=1)
+    other = broker.client()
+    other.producer("t")
+    frame = other.send_frame(entry_of(b"x"), 0)
+    assert other.session.receive(frame + frame) == len(frame)
+    broker.turn()
+    client.ack(client.messages()[0].id)
+    found = verdict(broker.sub())
+    assert found.until_ms == START_MS + 1_000
+    return found
+
+
 @case(codes.READY)
 def ready() -> Finding:
     broker, client = one(permits=0)
