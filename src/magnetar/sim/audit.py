@@ -25,6 +25,8 @@ def audit(world: World) -> None:
             )
         for name, sub in topic.subs.items():
             core_sub = core_topic.subscriptions.get(name)
+            if core_sub is None and sub.place.durable and not sub.leaving:
+                raise Violation("books", f"{name} is gone, and nobody has taken it away")
             if core_sub is not None and core_sub.acks is sub.acks:
                 _cursor(sub, core_sub)
                 _consumers(world, sub, core_sub)

@@ -140,6 +140,8 @@ class SubBook:
         """Messages unacknowledged before the frames that are looked at now."""
         self.moving = False
         """A seek is under way; the cursor may be set anew at any moment."""
+        self.moved = self.moved_in_flight = False
+        """The cursor was set, and that is not durable; the commit that was handed over has it."""
         self.acks: AckSet | None = None
         """The broker's own set; when it is another one, the cursor was set."""
 

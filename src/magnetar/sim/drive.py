@@ -13,7 +13,7 @@ from magnetar.core.subscription import Subscription
 from magnetar.core.topic_ops import disconnect, expire_before, skip
 from magnetar.errors import MagnetarError
 from magnetar.sim.actions import Action
-from magnetar.sim.book import Author, Holder, Sent, SubBook
+from magnetar.sim.book import Author, Holder, Sent, SubBook, Violation
 from magnetar.sim.peer import Peer, make_entry
 from magnetar.sim.world import World
 
@@ -71,7 +71,7 @@ def _sub(world: World, pick: int) -> tuple[SubBook, Subscription] | None:
         return None
     sub = found[pick % len(found)]
     core_sub = world.core_sub(sub)
-    return (sub, core_sub) if core_sub is not None else None
+    return (sub, core_sub) if core_sub is not None and core_sub.acks is sub.acks else None
 
 
 # -- clients -----------------------------------------------------------------------------------------------------------
@@ -249,6 +249,22 @@ def _ignore(error: Exception | None) -> None:
     """Nobody waits for this."""
 
 
+def _lasting(sub: SubBook, floor: int) -> Callable[[Exception | None], None]:
+    """An answer that comes only when it is durable that nothing below ``floor`` will be delivered again."""
+    acks = sub.acks
+
+    def answered(error: Exception | None) -> None:
+        if (
+            error is None
+            and sub.acks is acks
+            and not (sub.moving or sub.leaving)
+            and sub.floor_sure < floor > sub.start
+        ):
+            raise Violation("durable_first", f"{sub.place.name} was moved to {floor}, durable is {sub.floor_sure}")
+
+    return answered
+
+
 def _skip(world: World, a: int, b: int, c: int) -> None:
     found = _sub(world, a)
     if found is None:
@@ -257,19 +273,24 @@ def _skip(world: World, a: int, b: int, c: int) -> None:
     opens = [offset for offset in range(core_sub.acks.floor, len(sub.topic.log)) if not core_sub.acks.contains(offset)]
     count = b % 6
     if c % 8 == 0 or count >= len(opens):
-        sub.excused = max(sub.excused, len(sub.topic.log))
-        _operate(world, partial(skip, core_sub, -1, _ignore))
+        count, floor = -1, len(sub.topic.log)
     else:
-        sub.excused = max(sub.excused, opens[count])
-        _operate(world, partial(skip, core_sub, count, _ignore))
+        floor = opens[count]
+    sub.excused = max(sub.excused, floor)
+    _operate(world, partial(skip, core_sub, count, _lasting(sub, floor)))
 
 
 def _expire(world: World, a: int, b: int, c: int) -> None:
     found = _sub(world, a)
-    if found is not None:
-        before_ms = world.now_ms - b % 300
-        found[0].excuse_older(before_ms)
-        _operate(world, partial(expire_before, found[1], before_ms, _ignore))
+    if found is None:
+        return
+    sub, core_sub = found
+    before_ms = world.now_ms - b % 300
+    sub.excuse_older(before_ms)
+    log, floor = sub.topic.log, core_sub.acks.floor
+    while floor < len(log) and log[floor].published_ms < before_ms:
+        floor += 1
+    _operate(world, partial(expire_before, core_sub, before_ms, _lasting(sub, floor)))
 
 
 def _disconnect(world: World, a: int, b: int, c: int) -> None:

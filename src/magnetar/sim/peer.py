@@ -366,7 +366,6 @@ class Peer:
         world, sub = self.world, holder.sub
 
         def answered(reply: Any) -> None:
-            sub.leaving = False
             if isinstance(reply, pb.CommandSuccess):
                 world.drop_sub(sub)
 
@@ -385,10 +384,12 @@ class Peer:
             message.message_publish_time = published_ms
 
         def before() -> None:
-            sub.moving = True
+            if not holder.closed and not sub.leaving:
+                sub.moving = True
 
         def answered(reply: Any) -> None:
-            sub.moving = False
+            if isinstance(reply, pb.CommandSuccess) and sub.place.durable and sub.moved:
+                raise Violation("durable_first", f"the cursor of {sub.place.name} is set, and that is not durable")
 
         self.ask(message, answered, before)
 

@@ -90,9 +90,11 @@ class World:
                 if peer in self.peers:
                     self.say(peer, data, before)
                 continue
+            self._follow_cursors()
             if self.flight is None:
                 commit = core.take_commit()
                 if commit is not None:
+                    self._follow_cursors()
                     self.flight = commit.records
                     self.log.submit(commit.records)
                     self._handed_over()
@@ -103,9 +105,6 @@ class World:
             if core.meta_writes:
                 self.writes.extend(core.meta_writes)
                 core.meta_writes = []
-            for sub in self.subs():
-                if sub.moving:
-                    self._follow_seek(sub)
             if not (core.unflushed or core.closing or core.woken or core.dirty):
                 return
         raise Violation("turns", "the core goes on and on within one turn")
@@ -115,14 +114,21 @@ class World:
         for sub in self.subs():
             sub.in_flight += sub.unsure
             sub.unsure = []
+            sub.moved_in_flight = sub.moved
             if sub.acks is not None:
                 sub.floor_in_flight = sub.acks.floor
 
-    def _follow_seek(self, sub: SubBook) -> None:
-        """Has the cursor been set?"""
-        found = self.core_sub(sub)
-        if found is not None and found.acks is not sub.acks:
-            sub.take_over(found.acks)
+    def _follow_cursors(self) -> None:
+        """Was a cursor set, or taken away? The broker is asked, since whoever wanted it may be gone by now."""
+        for sub in self.subs():
+            if not sub.moving and not sub.leaving:
+                continue
+            found = self.core_sub(sub)
+            if sub.moving and found is not None and found.acks is not sub.acks:
+                sub.take_over(found.acks)
+                sub.moved = True
+            sub.moving = found is not None and found.fenced
+            sub.leaving = sub.leaving and (found is None or found.acks is not sub.acks)
 
     def follow_floor(self) -> None:
         """What was skipped or expired on a Shared subscription is nobody's; Key_Shared consumers keep theirs."""
@@ -243,6 +249,7 @@ class World:
                 for sub in self.subs():
                     sub.unsure = sub.in_flight + sub.unsure
                     sub.in_flight = []
+                    sub.moved_in_flight = False
                 core.failed(event.error)
             else:
                 core.read_done(event)
@@ -268,6 +275,7 @@ class World:
             sub.sure.update(sub.in_flight)
             sub.in_flight = []
             sub.floor_sure = sub.floor_in_flight
+            sub.moved = sub.moved and not sub.moved_in_flight
 
     def _stored(self, topic: TopicBook, sent: Sent) -> None:
         author = sent.author
@@ -340,16 +348,32 @@ class World:
             )
         for name in [name for name, sub in topic.subs.items() if not sub.place.durable]:
             del topic.subs[name]
+        gone: list[SubBook] = []
         for name, sub in topic.subs.items():
             core_sub = found.subscriptions.get(name)
             if core_sub is None:
+                if sub.leaving:
+                    gone.append(sub)
+                    continue
                 raise Violation("durable", f"subscription {name} of {topic.name} is gone after a crash")
+            sub.leaving, settled = False, not sub.moving and not sub.moved
             lost = [offset for offset in sub.sure if not core_sub.acks.contains(offset)]
-            if core_sub.acks.floor < sub.floor_sure and not sub.moving:
+            if core_sub.acks.floor < sub.floor_sure and settled:
                 raise Violation("acked_stays", f"{name} was durable up to {sub.floor_sure}, now {core_sub.acks.floor}")
-            if lost and not sub.moving:
+            if lost and settled:
                 raise Violation("acked_stays", f"durable acknowledgements of {lost} on {name} did not survive a crash")
+            gained = [
+                offset
+                for offset in range(sub.start, len(topic.log))
+                if sub.is_open(offset) and core_sub.acks.contains(offset)
+            ]
+            if gained and settled:
+                raise Violation("cursor", f"a crash has acknowledged {gained} on {name}, and nobody said so")
             sub.take_over(core_sub.acks)
+            sub.floor_in_flight = sub.floor_sure = core_sub.acks.floor
+            sub.moved = sub.moved_in_flight = False
+        for sub in gone:
+            self.drop_sub(sub)
 
     # -- what is there -----------------------------------------------------------------------------------------------
 
@@ -380,8 +404,8 @@ class World:
         core_topic = self.core.topics[full(place.topic)]
         topic = self.topic_of(core_topic.stream)
         sub, core_sub = topic.subs.get(place.name), core_topic.subscriptions[place.name]
-        if sub is not None and not place.durable and sub.acks is not core_sub.acks:
-            # A reader's cursor ended with its connection, of which the book has not heard yet.
+        if sub is not None and sub.acks is not core_sub.acks:
+            # A reader's cursor ended with its connection, or another was taken away by a peer that has not heard of it.
             self.drop_sub(sub)
             sub = None
         if sub is None:
