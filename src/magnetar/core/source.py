@@ -49,11 +49,6 @@ class Source:
             self.entry = tail.entries[at]
             self.count = tail.counts[at]
             return True
-        if offset < self.subscription.topic.first_offset:
-            # Retention has dropped it under a reader's eyes; what was read of it before has no id any more.
-            self.entry = b""
-            self.count = 1
-            return True
         at = offset - self.base
         if 0 <= at < len(self.window):
             self.entry = self.window[at]

@@ -239,7 +239,12 @@ class SubBook:
             self.nacked, self.single = {}, {}
             if not self.place.durable:
                 # A reader's cursor ends with it, or is held over a seek; either way the next one begins anew.
-                self.topic.subs.pop(self.place.name, None)
+                self.end()
+
+    def end(self) -> None:
+        """Nobody speaks of this subscription any more; there may be another of the same name already."""
+        if self.topic.subs.get(self.place.name) is self:
+            del self.topic.subs[self.place.name]
 
 
 class Delivery:
