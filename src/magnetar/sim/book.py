@@ -91,6 +91,8 @@ class Holder:
         self.permits = 0
         self.held: dict[int, int] = {}
         """Offset and open messages of what was delivered and is neither acknowledged nor given back."""
+        self.said: dict[int, int] = {}
+        """What it has left open of batches, by the acknowledgements that it has sent; they may be on their way still."""
         self.unacked = 0
         self.closed = False
         self.leaving = False

@@ -135,7 +135,9 @@ def _ack(world: World, a: int, b: int, c: int) -> None:
     elif holder.sub.topic.log[held[first]].count > 1 and c % 2:
         # A client's mask only loses bits, down to zero.
         left = holder.sub.parts.get(held[first], (1 << holder.sub.topic.log[held[first]].count) - 1)
-        peer.ack_part(holder, held[first], left & (b >> 4))
+        left &= holder.said.get(held[first], -1) & (b >> 4)
+        holder.said[held[first]] = left
+        peer.ack_part(holder, held[first], left)
     else:
         peer.ack(holder, held[first : first + 1 + c % 4], receipt)
 

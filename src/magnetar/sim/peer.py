@@ -163,6 +163,7 @@ class Peer:
             rule(delivery, limits)
         holder.permits -= delivery.count
         holder.last = offset
+        holder.said.pop(offset, None)
         sub.hold(holder, offset, delivery.count)
         world.deliveries += 1
 
