@@ -22,7 +22,7 @@ def test_planted_fault_is_noticed(fault: Planted, tmp_path: Path) -> None:
 def rules_in_source() -> set[str]:
     """The names of all rules: what a Violation is made with."""
     found = set()
-    for path in Path(magnetar.sim.__file__).parent.glob("*.py"):
+    for path in Path(magnetar.sim.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Violation":
                 name = node.args[0]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.subscription import Subscription, cursor_key
-from magnetar.errors import NotAllowed
+from magnetar.errors import ConsumerBusy, NotAllowed
 from magnetar.ports.log import Put
 
 if TYPE_CHECKING:
     from magnetar.core.topic import Topic
 
-__all__ = ["NAME_BYTES_MAX", "create_cursor", "delete_cursor"]
+__all__ = ["NAME_BYTES_MAX", "check_consumers", "create_cursor", "delete_cursor"]
 
 NAME_BYTES_MAX = 4096
 """The longest name of a subscription or producer; they are keys and values of fixed width in the log."""
@@ -34,6 +34,15 @@ def create_cursor(topic: Topic, name: str, offset: int) -> Subscription:
     topic.broker.commit.records.append(Put(topic.stream, cursor_key(name), sub.encode()))
     topic.broker.commit.cursors.append(sub)
     return sub
+
+
+def check_consumers(topic: Topic, sub: Subscription) -> None:
+    """Raise when the subscription or the topic has as many consumers as its policies let it have."""
+    policies = topic.policies
+    if policies.max_consumers_per_subscription and len(sub.consumers) >= policies.max_consumers_per_subscription:
+        raise ConsumerBusy(f"subscription {sub.name} has its consumers (maxConsumersPerSubscription)")
+    if policies.max_consumers and len(topic.consumers()) >= policies.max_consumers:
+        raise ConsumerBusy(f"{topic.name} has its consumers (maxConsumersPerTopic)")
 
 
 def delete_cursor(sub: Subscription) -> None:

@@ -8,7 +8,7 @@ from magnetar.core.consumer import Consumer, words_mask
 from magnetar.core.creating import with_topic
 from magnetar.core.dispatch.choose import KINDS, outdated
 from magnetar.core.liveness import probe
-from magnetar.core.requests.opening import create_cursor, delete_cursor
+from magnetar.core.requests.opening import check_consumers, create_cursor, delete_cursor
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 from magnetar.errors import (
@@ -91,7 +91,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
             raise NotAllowed(f"subscription type {kind} is not enabled here (subscriptionTypesEnabled)")
         sub = _subscription(broker, message, topic)
         _compatible(broker, sub, message)
-        _limits(topic, sub)
+        check_consumers(topic, sub)
         consumer = _make(broker, session, message, sub)
         sub.join(consumer)
     except MagnetarError as error:
@@ -196,14 +196,6 @@ def _compatible(broker: Broker, sub: Subscription, message: pb.CommandSubscribe)
         raise ConsumerBusy(f"Subscription is of different type: it is {sub.kind} while consumers are connected")
     if kind == "Key_Shared" and (sub.sticky, sub.out_of_order) != (sticky, out_of_order):
         raise ConsumerBusy("Subscription has a different Key_Shared policy while consumers are connected")
-
-
-def _limits(topic: Topic, sub: Subscription) -> None:
-    policies = topic.policies
-    if policies.max_consumers_per_subscription and len(sub.consumers) >= policies.max_consumers_per_subscription:
-        raise ConsumerBusy(f"subscription {sub.name} has its consumers (maxConsumersPerSubscription)")
-    if policies.max_consumers and len(topic.consumers()) >= policies.max_consumers:
-        raise ConsumerBusy(f"{topic.name} has its consumers (maxConsumersPerTopic)")
 
 
 def _make(broker: Broker, session: Session, message: pb.CommandSubscribe, sub: Subscription) -> Consumer:
