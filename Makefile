@@ -11,7 +11,7 @@ PARALLEL ?= -n 2 --dist loadfile
 UPGRADE ?=
 ARGS ?=
 
-.PHONY: help venv check format test nightly run demo rolling bench interop compiled pure lock docs clean
+.PHONY: help venv check format test nightly simulate run demo rolling bench interop compiled pure lock docs clean
 
 help:
 	@echo "make check     what to run before every commit: format, lint, types, contracts, quick tests (under a minute)"
@@ -22,6 +22,7 @@ help:
 	@echo "make bench     speed and memory, as ratios to a rival in the same run"
 	@echo "make interop   the official Java client against a started broker (needs Java and Maven)"
 	@echo "make nightly   the long versions of the tests"
+	@echo "make simulate  the core in simulated worlds until you stop it; ARGS=\"--world mixed --jobs 1\" says how"
 	@echo "make format    format the code and repair what ruff can repair"
 	@echo "make compiled  compile the hot modules in place; make pure takes that back"
 	@echo "make lock      resolve the dependencies anew; make docs writes the generated pages and pictures"
@@ -59,6 +60,9 @@ test: venv
 
 nightly: venv
 	MAGNETAR_NIGHTLY=1 HYPOTHESIS_PROFILE=nightly $(PYTEST) $(PARALLEL) --timeout 3600 tests
+
+simulate: venv
+	$(BIN)/magnetar simulate --world all --seeds 0 --jobs 2 $(ARGS)
 
 run: venv
 	$(BIN)/magnetar standalone

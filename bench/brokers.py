@@ -35,7 +35,6 @@ class Broker:
     name: str
     command: str = ""
     address: str = ""
-    http: str = ""
     folder: Path = field(default_factory=Path)
     http: str = ""
     process: subprocess.Popen[bytes] | None = None

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
-import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from magnetar.sim.run import Outcome, run, run_seed
+from magnetar.cli.simulate_runs import Progress, jobs_of, run_jobs
+from magnetar.sim.run import Outcome, run
 from magnetar.sim.scenario import WORLDS, Scenario
 from magnetar.sim.shrink import shrink
 
 __all__ = ["command"]
 
-TELL_EVERY_S = 2.0
-
 
 @click.command("simulate")
-@click.option("--world", type=click.Choice(WORLDS), default="key_shared", show_default=True, help="Which world.")
+@click.option("--world", type=click.Choice([*WORLDS, "all"]), default="key_shared", show_default=True)
 @click.option("--seed", type=int, help="Run this seed only.")
-@click.option("--seeds", type=int, default=1_000, show_default=True, help="How many seeds; 0: until you stop it.")
+@click.option("--seeds", type=int, default=1_000, show_default=True, help="How many of each world; 0: until stopped.")
 @click.option("--start", type=int, default=0, show_default=True, help="The first seed.")
 @click.option("--steps", type=int, default=300, show_default=True, help="Actions of each seed.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("."), help="Where traces go.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes that share the seeds.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Where traces go.")
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run a trace again.")
 @click.option("--json", "as_json", is_flag=True, help="The result as one JSON object.")
 def command(
-    world: str, seed: int | None, seeds: int, start: int, steps: int, out: Path, replay: Path | None, as_json: bool
+    world: str,
+    seed: int | None,
+    seeds: int,
+    start: int,
+    steps: int,
+    jobs: int,
+    out: Path,
+    replay: Path | None,
+    as_json: bool,
 ) -> None:
     """Run the real broker core in a simulated world and check what must always hold.
 
@@ -42,45 +47,20 @@ def command(
     if replay is not None:
         _replay(replay)
         return
-    picked: Iterable[int] = range(start, start + seeds) if seeds else itertools.count(start)
-    began, told = time.monotonic(), time.monotonic()
-    count = done = delivered = 0
-    failed: Outcome | None = None
-    try:
-        for number in [seed] if seed is not None else picked:
-            outcome = run_seed(world, number, steps)
-            count += 1
-            done += len(outcome.actions)
-            delivered += outcome.deliveries
-            if outcome.violation is not None:
-                failed = outcome
-                break
-            if time.monotonic() - told >= TELL_EVERY_S:
-                told = time.monotonic()
-                _tell(f"{count} seeds, {done} steps, {_per_minute(done, told - began)} steps a minute")
-    except KeyboardInterrupt:
-        _tell("stopped")
-    seconds = time.monotonic() - began
-    result = {"world": world, "seeds": count, "steps": done, "deliveries": delivered, "violation": None}
+    worlds = WORLDS if world == "all" else (world,)
+    first, count = (start, seeds) if seed is None else (seed, 1)
+    progress = Progress(_tell)
+    failed = run_jobs(jobs_of(worlds, first, count, steps), jobs, progress)
+    result = {"world": world, **progress.numbers(), "violation": None}
     if failed is None:
-        if as_json:
-            click.echo(json.dumps(result))
-        else:
-            rate = _per_minute(done, seconds)
-            click.echo(
-                f"{count} seeds of {world}, {done} steps, {delivered} deliveries, {rate} steps a minute: all rules held"
-            )
+        click.echo(json.dumps(result) if as_json else f"{progress.line()}: all rules held")
         return
     path = _cut_down(failed, out)
     if as_json:
-        click.echo(
-            json.dumps({**result, "seed": failed.scenario.seed, "violation": str(failed.violation), "trace": str(path)})
-        )
+        scenario = failed.scenario
+        found = {"world": scenario.world, "seed": scenario.seed, "violation": str(failed.violation), "trace": str(path)}
+        click.echo(json.dumps({**result, **found}))
     raise SystemExit(1)
-
-
-def _per_minute(steps: int, seconds: float) -> int:
-    return round(steps / seconds * 60) if seconds > 0 else 0
 
 
 def _tell(text: str) -> None:

@@ -36,7 +36,6 @@ class Source:
         self.base: int = 0
         self.window: list[bytes] = []
         self.reading: bool = False
-        self.of_topic: bool = True
         """Whether the offsets are those of the topic, and not of another stream of it."""
         self.wanted: int = 0
         self.error: str = ""
@@ -50,11 +49,6 @@ class Source:
             at = offset - tail.base + tail.gone
             self.entry = tail.entries[at]
             self.count = tail.counts[at]
-            return True
-        if self.of_topic and offset < self.subscription.topic.first_offset:
-            # Retention has dropped it under a reader's eyes; what was read of it before has no id any more.
-            self.entry = b""
-            self.count = 1
             return True
         at = offset - self.base
         if 0 <= at < len(self.window):

@@ -98,6 +98,7 @@ def trim(topic: Topic) -> int:
         topic.tail.drop_to(topic.first_offset)
         for sub in topic.subscriptions.values():
             if not sub.durable:
+                # A reader may have read some of it already, but what it has not got yet has no id any more.
                 sub.move_floor(topic.first_offset)
         records = topic.broker.commit.records
         records.append(Put(topic.stream, LEDGERS_KEY, ledgers.encode()))

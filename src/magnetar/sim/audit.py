@@ -6,7 +6,9 @@ from magnetar.core.consumer import Consumer, pending_count, pending_hash
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.subscription import Subscription
-from magnetar.sim.book import Holder, SubBook, Violation
+from magnetar.sim.book import Holder, Violation
+from magnetar.sim.cursors import follow_floor
+from magnetar.sim.subbook import SubBook
 from magnetar.sim.world import World
 
 __all__ = ["audit"]
@@ -15,6 +17,7 @@ __all__ = ["audit"]
 def audit(world: World) -> None:
     """Look at everything; the last rules that hold at every moment."""
     core = world.core
+    follow_floor(world)
     for topic in world.topics.values():
         core_topic = core.topics.get(topic.name)
         if core_topic is None:
@@ -25,6 +28,8 @@ def audit(world: World) -> None:
             )
         for name, sub in topic.subs.items():
             core_sub = core_topic.subscriptions.get(name)
+            if core_sub is None and sub.place.durable and not sub.leaving:
+                raise Violation("books", f"{name} is gone, and nobody has taken it away")
             if core_sub is not None and core_sub.acks is sub.acks:
                 _cursor(sub, core_sub)
                 _consumers(world, sub, core_sub)
@@ -75,10 +80,8 @@ def _consumers(world: World, sub: SubBook, core_sub: Subscription) -> None:
 
 
 def _peer_number(world: World, consumer: Consumer) -> int:
-    for peer in world.peers:
-        if peer.session is consumer.session:
-            return peer.number
-    return -1
+    peer = world.by_session.get(consumer.session.number)
+    return peer.number if peer is not None else -1
 
 
 def _pending(sub: SubBook, consumer: Consumer, holder: Holder) -> None:

@@ -8,11 +8,16 @@ from __future__ import annotations
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.subscription import Subscription
+from magnetar.sim.acking import ack
 from magnetar.sim.audit import audit
-from magnetar.sim.book import SubBook, Violation
-from magnetar.sim.drive import QUARTER
+from magnetar.sim.book import Violation
+from magnetar.sim.consuming import flow, subscribe
+from magnetar.sim.disk import commit, read, store
+from magnetar.sim.doing.clients import QUARTER
 from magnetar.sim.peer import Peer
+from magnetar.sim.publishing import open_producer
 from magnetar.sim.scenario import Place
+from magnetar.sim.subbook import SubBook
 from magnetar.sim.world import World, full
 
 __all__ = ["quiet"]
@@ -28,7 +33,7 @@ def quiet(world: World) -> None:
     _settle(world)
     for author in list(world.authors.values()):
         if author.unanswered and not any(author.name in peer.producing for peer in world.peers):
-            Peer(world).open_producer(author)
+            open_producer(Peer(world), author)
     _settle(world)
     for place in world.scenario.places:
         _attend(world, place)
@@ -80,7 +85,7 @@ def _mend(world: World) -> None:
 def _settle(world: World) -> None:
     """Whatever is under way comes to its end."""
     for _ in range(10_000):
-        if not (world.commit() or world.read() or world.store()):
+        if not (commit(world) or read(world) or store(world)):
             if world.core.commit.empty() or world.core.may_commit():
                 return
             world.advance(max(world.core.hold_until_ms - world.now_ms, 1))
@@ -99,10 +104,10 @@ def _attend(world: World, place: Place) -> None:
         for quarter in range(4):
             if quarter not in covered:
                 first = quarter * QUARTER
-                Peer(world).subscribe(place, f"q{quarter}", [(first, first + QUARTER - 1)], latest=False)
+                subscribe(Peer(world), place, f"q{quarter}", [(first, first + QUARTER - 1)], latest=False)
                 _settle(world)
     elif not there:
-        Peer(world).subscribe(place, "last", None, latest=False)
+        subscribe(Peer(world), place, "last", None, latest=False)
         _settle(world)
 
 
@@ -111,9 +116,9 @@ def _serve(world: World) -> None:
     for peer in list(world.peers):
         for holder in list(peer.consumers.values()):
             if holder.held:
-                peer.ack(holder, list(holder.held), receipt=False)
+                ack(peer, holder, list(holder.held), receipt=False)
             if not holder.closed and holder.permits < 20:
-                peer.flow(holder, 50)
+                flow(peer, holder, 50)
 
 
 def _core_sub(world: World, place: Place) -> Subscription | None:

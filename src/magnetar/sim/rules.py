@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from magnetar.sim.book import Author, Delivery, Sent, TopicBook, Violation
+from magnetar.sim.book import Author, Sent, TopicBook, Violation
+from magnetar.sim.subbook import Delivery
 
 __all__ = ["DELIVERY_RULES", "judge_receipt"]
 

@@ -14,12 +14,13 @@ from magnetar.core.broker import Broker
 from magnetar.core.catalog import NAMESPACES, TENANTS, MetaWrite, encode_row
 from magnetar.core.options import Options
 from magnetar.core.subscription import Subscription
-from magnetar.errors import LogFailed, MetadataFailed
 from magnetar.log.memory import MemoryLog
-from magnetar.ports.log import Append, Committed, DropStream, Failed, Record, Trim
-from magnetar.sim.book import Author, Sent, SubBook, TopicBook, Violation
+from magnetar.ports.log import Record
+from magnetar.sim.book import Author, Sent, TopicBook, Violation
+from magnetar.sim.cursors import follow_cursors, follow_floor, handed_over
 from magnetar.sim.peer import Peer
 from magnetar.sim.scenario import Place, Scenario
+from magnetar.sim.subbook import SubBook
 
 __all__ = ["START_MS", "World"]
 
@@ -46,8 +47,11 @@ class World:
         self.flight: list[Record] | None = None
         self.checkpoint: tuple[int, list[str], list[tuple[int, bytes, bytes]]] | None = None
         self.peers: list[Peer] = []
+        self.by_session: dict[int, Peer] = {}
+        """The same, by the number of the session that the broker has for each."""
         self.peer_count = 0
         self.topics: dict[str, TopicBook] = {}
+        self.streams: dict[int, TopicBook] = {}
         self.by_entry: dict[bytes, Sent] = {}
         self.authors: dict[str, Author] = {}
         self.messages = 0
@@ -56,16 +60,18 @@ class World:
         self.deliveries = 0
         self.broken: list[Peer] = []
         """Peers that will not go on with their connection."""
+        self.cursors_move = False
+        """Somebody is setting a cursor, or taking it away."""
         self.flushes = 0
         self.flushing = False
         self.deferred: deque[tuple[Peer, bytes, Callable[[], None] | None]] = deque()
         self.watch: Callable[[bytes], None] | None = None
         """Hears every byte that leaves the broker."""
-        self.core = self._start()
+        self.core = self.start()
 
     # -- the shell's part --------------------------------------------------------------------------------------------
 
-    def _start(self) -> Broker:
+    def start(self) -> Broker:
         core = Broker(self.options, self.now_ms)
         for path, value in self.rows.items():
             core.catalog.apply(path, value)
@@ -90,12 +96,14 @@ class World:
                 if peer in self.peers:
                     self.say(peer, data, before)
                 continue
+            follow_cursors(self)
             if self.flight is None:
                 commit = core.take_commit()
                 if commit is not None:
+                    follow_cursors(self)
                     self.flight = commit.records
                     self.log.submit(commit.records)
-                    self._handed_over()
+                    handed_over(self)
             if core.read_requests:
                 for request in core.read_requests:
                     self.log.read(*request)
@@ -103,39 +111,16 @@ class World:
             if core.meta_writes:
                 self.writes.extend(core.meta_writes)
                 core.meta_writes = []
-            for sub in self.subs():
-                if sub.moving:
-                    self._follow_seek(sub)
             if not (core.unflushed or core.closing or core.woken or core.dirty):
                 return
         raise Violation("turns", "the core goes on and on within one turn")
 
-    def _handed_over(self) -> None:
-        """Every acknowledgement said until now is in the commit that the log has got."""
-        for sub in self.subs():
-            sub.in_flight += sub.unsure
-            sub.unsure = []
-            if sub.acks is not None:
-                sub.floor_in_flight = sub.acks.floor
-
-    def _follow_seek(self, sub: SubBook) -> None:
-        """Has the cursor been set?"""
-        found = self.core_sub(sub)
-        if found is not None and found.acks is not sub.acks:
-            sub.take_over(found.acks)
-
-    def follow_floor(self) -> None:
-        """What was skipped or expired on a Shared subscription is nobody's; Key_Shared consumers keep theirs."""
-        for sub in self.subs():
-            if sub.excused > sub.start and sub.place.kind == "Shared" and sub.acks is not None:
-                for holder in sub.holders:
-                    for offset in [o for o in holder.held if o < sub.acks.floor and o not in sub.acked]:
-                        sub.release(holder, offset)
-
     def flush(self) -> None:
         """Hand everybody the frames that the broker has for them, and hang up on whom it has given up."""
         core = self.core
-        self.follow_floor()
+        if not (core.unflushed or core.closing):
+            return
+        follow_floor(self)
         self.flushing = True
         self.flushes += 1
         try:
@@ -150,23 +135,22 @@ class World:
                 data = b"".join(session.take_out())
                 if self.watch is not None:
                     self.watch(data)
-                for peer in self.peers:
-                    if peer.session is session:
-                        peer.heard(data)
+                peer = self.by_session.get(session.number)
+                if peer is not None:
+                    peer.heard(data)
             closing, core.closing = core.closing, []
             for session in closing:
-                for peer in list(self.peers):
-                    if peer.session is session:
-                        if not peer.may_be_closed:
-                            raise Violation(
-                                "hung_up", f"the broker closed the connection of peer {peer.number}: {session.closing}"
-                            )
-                        self.cut(peer)
+                peer = self.by_session.get(session.number)
+                if peer is not None:
+                    if not peer.may_be_closed:
+                        raise Violation("hung_up", f"the broker hung up on peer {peer.number}: {session.closing}")
+                    self.cut(peer)
                 core.disconnected(session)
 
     def cut(self, peer: Peer) -> None:
         """The connection is gone."""
         self.peers.remove(peer)
+        del self.by_session[peer.session.number]
         peer.lost()
         self.core.disconnected(peer.session)
 
@@ -207,150 +191,6 @@ class World:
 
     # -- the log and the store ---------------------------------------------------------------------------------------
 
-    def commit(self) -> bool:
-        """The commit under way becomes durable; false when there is none."""
-        if self.flight is None:
-            return False
-        self.log.step()
-        self._events()
-        self.turn()
-        return True
-
-    def fail_commit(self) -> None:
-        """The commit under way fails, and nothing of it is ever seen."""
-        if self.flight is not None:
-            self.log.fail_next(1, LogFailed("the simulated disk is full"))
-            self.commit()
-
-    def read(self) -> bool:
-        """The oldest read is answered; false when there is none."""
-        if not self.log.step_read():
-            return False
-        self._events()
-        self.turn()
-        return True
-
-    def _events(self) -> None:
-        core = self.core
-        for event in self.log.poll():
-            if isinstance(event, Committed):
-                records, self.flight = self.flight, None
-                assert records is not None
-                self._durable(records)
-                core.committed()
-            elif isinstance(event, Failed):
-                self.flight = None
-                for sub in self.subs():
-                    sub.unsure = sub.in_flight + sub.unsure
-                    sub.in_flight = []
-                core.failed(event.error)
-            else:
-                core.read_done(event)
-
-    def _durable(self, records: Iterable[Record]) -> None:
-        """Write into the book what is durable now."""
-        for record in records:
-            if isinstance(record, Append):
-                topic = self.topic_of(record.stream)
-                if record.offset != len(topic.log):
-                    raise Violation("log", f"{topic.name} ends at {len(topic.log)} and gets offset {record.offset}")
-                for entry in record.entries:
-                    sent = self.by_entry.get(entry)
-                    if sent is None:
-                        raise Violation("verbatim", f"{topic.name} stores bytes that nobody published")
-                    self._stored(topic, sent)
-            elif isinstance(record, Trim):
-                self._trimmed(self.topic_of(record.stream), record.offset)
-            elif isinstance(record, DropStream):
-                for name in [name for name, topic in self.topics.items() if topic.stream == record.stream]:
-                    del self.topics[name]
-        for sub in self.subs():
-            sub.sure.update(sub.in_flight)
-            sub.in_flight = []
-            sub.floor_sure = sub.floor_in_flight
-
-    def _stored(self, topic: TopicBook, sent: Sent) -> None:
-        author = sent.author
-        if sent.sequence < author.stored and self.options.deduplication:
-            raise Violation("dedup", f"{sent} was stored again")
-        if sent.sequence > author.stored:
-            raise Violation("publish_order", f"{sent} was stored before {author.name}:{author.stored}")
-        author.stored = max(author.stored, sent.sequence + sent.count)
-        for sub in topic.subs.values():
-            sub.append(len(topic.log), sent.key)
-        topic.log.append(sent)
-
-    def _trimmed(self, topic: TopicBook, offset: int) -> None:
-        for sub in topic.subs.values():
-            if sub.place.durable and not sub.leaving:
-                for needed in range(max(topic.first, sub.start), offset):
-                    if sub.is_open(needed):
-                        raise Violation("retention", f"{topic.name} dropped {needed}, which {sub.place.name} needs")
-        topic.first = max(topic.first, offset)
-
-    def store(self, error: str = "") -> bool:
-        """The oldest metadata write is durable, or refused; false when there is none."""
-        if not self.writes:
-            return False
-        write = self.writes.popleft()
-        failure: Exception | None = MetadataFailed(error) if error else None
-        if failure is None and write.create and write.path in self.rows:
-            failure = MetadataFailed("it is there already")
-        if failure is None:
-            self._put(write)
-        self.core.meta_done(write, failure)
-        self.turn()
-        return True
-
-    def _put(self, write: MetaWrite) -> None:
-        if write.value is None:
-            self.rows.pop(write.path, None)
-        else:
-            self.rows[write.path] = write.value
-
-    def crash(self, keep: bool, stored: int) -> None:
-        """The process is killed; the commit under way made it or not, and so did each metadata write."""
-        if keep and self.flight is not None:
-            self._durable(self.flight)
-        self.log = self.log.crash(int(keep))
-        self.flight = None
-        self.checkpoint = None
-        for at, write in enumerate(self.writes):
-            if stored >> at & 1 and not (write.create and write.path in self.rows):
-                self._put(write)
-        self.writes.clear()
-        for peer in self.peers:
-            peer.lost()
-        self.peers.clear()
-        self.deferred.clear()
-        self.broken.clear()
-        self.core = self._start()
-        for topic in self.topics.values():
-            self._after_crash(topic)
-        self.turn()
-
-    def _after_crash(self, topic: TopicBook) -> None:
-        """Compare what came back with what must have, and take over what was open."""
-        found = self.core.topics.get(topic.name)
-        if found is None:
-            raise Violation("durable", f"{topic.name} is gone after a crash")
-        if found.tail.end != len(topic.log):
-            raise Violation(
-                "durable", f"{topic.name} had {len(topic.log)} durable entries and came back with {found.tail.end}"
-            )
-        for name in [name for name, sub in topic.subs.items() if not sub.place.durable]:
-            del topic.subs[name]
-        for name, sub in topic.subs.items():
-            core_sub = found.subscriptions.get(name)
-            if core_sub is None:
-                raise Violation("durable", f"subscription {name} of {topic.name} is gone after a crash")
-            lost = [offset for offset in sub.sure if not core_sub.acks.contains(offset)]
-            if core_sub.acks.floor < sub.floor_sure and not sub.moving:
-                raise Violation("acked_stays", f"{name} was durable up to {sub.floor_sure}, now {core_sub.acks.floor}")
-            if lost and not sub.moving:
-                raise Violation("acked_stays", f"durable acknowledgements of {lost} on {name} did not survive a crash")
-            sub.take_over(core_sub.acks)
-
     # -- what is there -----------------------------------------------------------------------------------------------
 
     def subs(self) -> Iterable[SubBook]:
@@ -358,14 +198,14 @@ class World:
 
     def topic_of(self, stream: int) -> TopicBook:
         """The book of a topic, by its stream in the log."""
-        for topic in self.topics.values():
-            if topic.stream == stream:
-                return topic
+        known = self.streams.get(stream)
+        if known is not None:
+            return known
         for found in self.core.topics.values():
             if found.stream == stream:
-                topic = self.topics[str(found.name)] = TopicBook(str(found.name), stream)
+                topic = self.topics[str(found.name)] = self.streams[stream] = TopicBook(str(found.name), stream)
                 return topic
-        raise Violation("log", f"a commit names stream {stream}, which belongs to no topic")
+        raise LookupError(f"a commit names stream {stream}, which belongs to no topic")
 
     def core_sub(self, sub: SubBook) -> Subscription | None:
         topic = self.core.topics.get(sub.topic.name)
@@ -380,8 +220,8 @@ class World:
         core_topic = self.core.topics[full(place.topic)]
         topic = self.topic_of(core_topic.stream)
         sub, core_sub = topic.subs.get(place.name), core_topic.subscriptions[place.name]
-        if sub is not None and not place.durable and sub.acks is not core_sub.acks:
-            # A reader's cursor ended with its connection, of which the book has not heard yet.
+        if sub is not None and sub.acks is not core_sub.acks:
+            # A reader's cursor ended with its connection, or another was taken away by a peer that has not heard of it.
             self.drop_sub(sub)
             sub = None
         if sub is None:
@@ -394,7 +234,7 @@ class World:
         """The subscription was taken away."""
         for holder in list(sub.holders):
             sub.gone(holder)
-        sub.topic.subs.pop(sub.place.name, None)
+        sub.end()
 
     def author(self, name: str, topic: str) -> Author:
         found = self.authors.get(name)

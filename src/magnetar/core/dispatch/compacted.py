@@ -35,7 +35,6 @@ class _Reading:
         self.finding: bool = False
         broker = subscription.topic.broker
         self.source: Source = Source(broker, subscription, view.stream, Tail(view.entries))
-        self.source.of_topic = False
 
     def found(self) -> bool:
         """Whether the place is known; else it is being looked for, and the subscription is woken when it is."""

@@ -1,0 +1,82 @@
+"""Planted faults: acknowledgements and cursors."""
+
+from __future__ import annotations
+
+from tests.sim.plant import Planted
+
+__all__ = ["CURSORS"]
+
+_SUBSCRIPTION = "core/subscription.py"
+
+CURSORS: tuple[Planted, ...] = (
+    Planted(
+        "ack_not_durable",
+        "acknowledgements do not travel with the commit",
+        _SUBSCRIPTION,
+        "                if self.new_offsets:\n"
+        "                    records.append(Merge(stream, key, delta_offsets(self.new_offsets)))",
+        "                pass",
+        ("acked_stays", "durable_first"),
+        weights={"crash": 10},
+    ),
+    Planted(
+        "acks_of_failed_commit",
+        "what was acknowledged in a commit that failed is not written again",
+        "core/broker.py",
+        "            for sub in commit.cursors:\n                sub.write_whole()\n",
+        "",
+        ("acked_stays",),
+        weights={"crash": 20, "fail_log": 60, "ack": 350},
+    ),
+    Planted(
+        "ack_receipt_early",
+        "the receipt of an acknowledgement does not wait for the commit",
+        "core/session.py",
+        "            self.broker.commit.after.append(answer)",
+        "            answer(None)",
+        ("durable_first",),
+    ),
+    Planted(
+        "foreign_floor",
+        "a cumulative acknowledgement takes one message too many",
+        _SUBSCRIPTION,
+        "        self.move_floor(offset + 1)",
+        "        self.move_floor(min(offset + 2, topic.tail.end))",
+        ("cursor",),
+        world="exclusive",
+    ),
+    Planted(
+        "parts_lost",
+        "redelivery forgets which messages of a batch are acknowledged",
+        "core/dispatch/keyed.py",
+        "sub.acks.part(offset), redeliveries",
+        "-1, redeliveries",
+        ("parts_stay",),
+        options={"batch_index_ack": True},
+        weights={"nack": 60},
+        seeds=60,
+    ),
+    Planted(
+        "skipped_batch",
+        "a batch acknowledged message by message after it was skipped is never released",
+        _SUBSCRIPTION,
+        "            if not self.acks.contains(offset):  # else it was skipped, and only the consumer's hands are "
+        "emptied\n",
+        "            if self.acks.contains(offset):\n                return\n            else:\n",
+        ("books", "at_rest", "liveness"),
+        options={"batch_index_ack": True},
+        weights={"skip": 40},
+        seeds=60,
+    ),
+    Planted(
+        "ledger_of_held",
+        "retention drops a ledger of which a consumer still holds something",
+        "core/upkeep.py",
+        "low = _lowest_held(topic, topic.low_water())",
+        "low = topic.low_water()",
+        ("books", "at_rest", "liveness"),
+        options={"ledger_entries_max": 3, "ledger_min_ms": 0, "retention_check_ms": 500},
+        weights={"skip": 40, "time": 100},
+        seeds=60,
+    ),
+)  # fmt: skip
