@@ -194,14 +194,15 @@ class MessageHeads:
         return self._lead + _MORE[entry & 0x7F] + self._back
 
     def _prepare(self, ledger: int, entry: int) -> None:
-        whole = message_head(self._consumer_id, ledger, entry, self._partition, 0, None, self.epoch, 0)
         back = write_varint(entry >> 7)
         if self._partition >= 0:
             back += b"\x18" + write_varint(self._partition)
         if self.epoch >= 0:
             back += b"\x28" + write_varint(self.epoch)
-        self._ledger = ledger
+        if ledger != self._ledger or len(back) != len(self._back):
+            whole = message_head(self._consumer_id, ledger, entry, self._partition, 0, None, self.epoch, 0)
+            self._ledger = ledger
+            self._front = whole[4 : len(whole) - len(back) - 1]
+            self._size = -1
         self._high = entry >> 7
         self._back = back
-        self._front = whole[4 : len(whole) - len(back) - 1]
-        self._size = -1
