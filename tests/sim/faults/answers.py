@@ -36,7 +36,8 @@ ANSWERS: tuple[Planted, ...] = (
         "every commit brings about another",
         "core/broker.py",
         "        self.meter.wrote(commit)\n",
-        "        self.meter.wrote(commit)\n        self.commit.records.append(Put(BROKER_STREAM, _COUNTER_KEY, b\"\"))\n",
+        "        self.meter.wrote(commit)\n"
+        "        self.commit.records.append(Put(BROKER_STREAM, _COUNTER_KEY, b\"\"))\n",
         ("turns",),
         world="shared",
         weights={"crash": 0},
