@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,9 @@ def test_every_rule_has_a_fault_that_only_it_may_notice() -> None:
 def test_faults_name_rules_that_there_are() -> None:
     assert {rule for fault in FAULTS for rule in fault.rules} == rules_in_source()
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+
+
+def test_the_guide_lists_the_rules_that_there_are() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "simulator.md"
+    listed = re.findall(r"^\| `(\w+)` \|", guide.read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(rules_in_source())

@@ -31,28 +31,37 @@ class _Search:
         self.high: int = high
         self.time_ms: int = time_ms
         self.found: Callable[[int], None] = found
+        self.middle: int = -1
+        self.at: int = -1
+        """The entry that is asked for its time: the middle one, or the first behind it that can be read."""
 
     def step(self) -> None:
         """Halve what is left until it is empty or an entry has to be read from the log."""
         tail = self.topic.tail
         while self.low < self.high:
-            middle = (self.low + self.high) // 2
-            if middle < tail.base:
-                self.topic.broker.read(self.topic.stream, middle, 1, 1, self._arrived)
+            if self.at < 0:
+                self.middle = self.at = (self.low + self.high) // 2
+            if self.at < tail.base:
+                self.topic.broker.read(self.topic.stream, self.at, 1, 1, self._arrived)
                 return
-            self._judge(middle, tail.entries[middle - tail.base + tail.gone])
+            self._judge(tail.entries[self.at - tail.base + tail.gone])
         self.found(self.low)
 
-    def _judge(self, offset: int, entry: bytes | None) -> None:
-        """An entry that cannot be read counts as old, so that the search goes on behind it."""
+    def _judge(self, entry: bytes | None) -> None:
+        """An entry that cannot be read says nothing about those before it: the next one that can be read speaks for it,
+        and where there is none it counts as new. It must not make all of them count as old."""
         try:
-            old = not entry or peek_publish_time(entry) < self.time_ms
+            old = peek_publish_time(entry) < self.time_ms if entry else None
         except WireError:
-            old = True
+            old = None
+        if old is None and self.at + 1 < self.high:
+            self.at += 1
+            return
         if old:
-            self.low = offset + 1
+            self.low = self.at + 1
         else:
-            self.high = offset
+            self.high = self.middle
+        self.at = -1
 
     def _arrived(self, ticket: int, wanted: int, answer: ReadDone) -> None:
         if answer.error is not None:
@@ -61,6 +70,7 @@ class _Search:
             return
         if answer.offset > wanted:
             self.low = min(answer.offset, self.high)
+            self.at = -1
         else:
-            self._judge(wanted, answer.entries[0] if answer.entries else None)
+            self._judge(answer.entries[0] if answer.entries else None)
         self.step()

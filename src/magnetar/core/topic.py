@@ -213,11 +213,13 @@ class Topic:
             return
         run = Run(self, producer, 0, 0, self.next_offset)
         run.refusal = answer
+        producer.pending += 1
         self.broker.commit.runs.append(run)
 
     def durable(self, run: Run) -> None:
         """The run's commit is on disk: show it, answer it."""
         if run.refusal:
+            run.producer.pending -= 1
             if not run.producer.closed:
                 run.producer.session.push(run.refusal)
             return
@@ -264,7 +266,7 @@ class Topic:
         for run in runs:
             producer = run.producer
             count = len(run.entries)
-            producer.pending -= count
+            producer.pending -= count + bool(run.refusal)
             producer.session.pending -= count
             if producer.closed:
                 continue
@@ -311,8 +313,5 @@ class Topic:
 
     def low_water(self) -> int:
         """The lowest offset that a durable subscription still needs."""
-        floor = self.tail.end
-        for sub in self.subscriptions.values():
-            if sub.durable and sub.acks.floor < floor:
-                floor = sub.acks.floor
-        return floor
+        floors = [sub.acks.floor for sub in self.subscriptions.values() if sub.durable]
+        return min(floors, default=self.tail.end)

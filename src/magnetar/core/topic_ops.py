@@ -44,6 +44,7 @@ def terminate(topic: Topic, done: Done) -> None:
         return
     topic.ensure_ledger()
     topic.terminated = True
+    topic.pending_runs += 1  # until the end is durable nobody is told of it; a commit that fails sets this to zero
     topic.write_facts()
 
     def durable(error: Exception | None) -> None:
@@ -51,6 +52,7 @@ def terminate(topic: Topic, done: Done) -> None:
             topic.terminated = False
             topic.write_facts()
         else:
+            topic.pending_runs -= 1
             topic.wake()
         done(error)
 

@@ -89,6 +89,9 @@ def _say_ack(
 def give_back(peer: Peer, holder: Holder, offsets: list[int] | None) -> None:
     """Ask for entries again, or for everything."""
     message = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=holder.id)
+    if offsets is None and holder.sub.place.kind in ("Exclusive", "Failover"):
+        holder.asked += 1
+        message.consumer_epoch = holder.asked
     for offset in offsets or ():
         holder.sub.topic.write_id(message.message_ids.add(), offset)
 
@@ -100,5 +103,6 @@ def give_back(peer: Peer, holder: Holder, offsets: list[int] | None) -> None:
                 holder.sub.give_back(holder, offset)
         else:
             holder.last = -1
+            holder.epoch += offsets is None
 
     peer.say(encode(message), before)

@@ -48,7 +48,7 @@ def _cursor(sub: SubBook, core_sub: Subscription) -> None:
     for offset in range(max(sub.start, 0 if sub.place.durable else acks.floor), len(sub.topic.log)):
         known = offset in sub.acked
         if acks.contains(offset):
-            if not known and offset >= sub.excused:
+            if sub.is_open(offset):
                 raise Violation("cursor", f"{sub.place.name} counts {offset} as acknowledged, and nobody said so")
         elif known:
             raise Violation("cursor", f"{sub.place.name} has forgotten that {offset} is acknowledged")

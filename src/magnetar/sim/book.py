@@ -57,6 +57,8 @@ class Author:
     unanswered: deque[Sent] = field(default_factory=deque)
     stored: int = 0
     """The sequence id behind the last one that is durable."""
+    given_up: int = 0
+    """The sequence id behind the last one that was refused because the topic had ended; it is not sent again."""
 
 
 @dataclass(eq=False, slots=True)
@@ -73,6 +75,10 @@ class TopicBook:
     ids: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The same the other way round."""
     subs: dict[str, SubBook] = field(default_factory=dict)
+    ended: bool = False
+    """Somebody was answered that the topic is terminated."""
+    damaged: set[int] = field(default_factory=set)
+    """Entries that the log can no longer read; whoever has not got them need not get them."""
 
     def named(self, place: tuple[int, int], offset: int) -> None:
         """A client has seen the id as that of the entry."""
@@ -98,9 +104,14 @@ class Holder:
         """Offset and open messages of what was delivered and is neither acknowledged nor given back."""
         self.said: dict[int, int] = {}
         """What it has left open of batches, by the acknowledgements that it has sent; some may be on their way."""
+        self.epoch = 0
+        """How often it has given everything back, on types with one active consumer, as far as the broker has heard."""
+        self.asked = 0
+        """The same, as far as it knows itself."""
         self.unacked = 0
         self.closed = False
         self.leaving = False
+        self.end_told = False
         self.stalled = False
         self.active = False
         self.last = -1

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from magnetar.sim.book import Holder, Violation
 from magnetar.sim.rules import DELIVERY_RULES
-from magnetar.sim.subbook import Delivery
+from magnetar.sim.subbook import Delivery, SubBook
 from magnetar.wire.commands import encode, pb
 
 if TYPE_CHECKING:
     from magnetar.sim.peer import Peer
     from magnetar.sim.scenario import Place
 
-__all__ = ["active_changed", "close_consumer", "flow", "message_came", "seek", "subscribe", "unsubscribe"]
+__all__ = ["active_changed", "close_consumer", "end_told", "flow", "message_came", "seek", "subscribe", "unsubscribe"]
 
 KINDS = ("Exclusive", "Shared", "Failover", "Key_Shared")
 
@@ -120,7 +120,9 @@ def message_came(peer: Peer, message: Any, entry: bytes) -> None:
     mask = -1
     for at, word in enumerate(message.ack_set):
         mask = (0 if mask < 0 else mask) | (word & ((1 << 64) - 1)) << 64 * at
-    delivery = Delivery(holder, place, offset, world.by_entry.get(entry), mask, message.redelivery_count)
+    delivery = Delivery(
+        holder, place, offset, world.by_entry.get(entry), mask, message.redelivery_count, message.consumer_epoch
+    )
     policies = core_topic.policies
     limits = {
         "max_unacked_per_consumer": policies.max_unacked_per_consumer,
@@ -128,8 +130,7 @@ def message_came(peer: Peer, message: Any, entry: bytes) -> None:
         "nack_order": world.options.key_shared_nack_order,
         "batch_max": world.scenario.batch_max,
     }
-    if not sub.place.durable:
-        sub.excused = max(sub.excused, core_topic.first_offset)
+    _excuse_reader(peer, sub)
     if sub.turn != world.flushes:
         sub.turn = world.flushes
         sub.unacked_before = sum(one.unacked for one in sub.holders)
@@ -140,6 +141,12 @@ def message_came(peer: Peer, message: Any, entry: bytes) -> None:
     holder.said.pop(offset, None)
     sub.hold(holder, offset, delivery.count)
     world.deliveries += 1
+
+
+def _excuse_reader(peer: Peer, sub: SubBook) -> None:
+    """Retention asks no reader: what it has dropped need not be delivered."""
+    if not sub.place.durable:
+        sub.excused = max(sub.excused, peer.world.core.topics[sub.topic.name].first_offset)
 
 
 def active_changed(peer: Peer, ident: int, active: bool) -> None:
@@ -155,3 +162,18 @@ def active_changed(peer: Peer, ident: int, active: bool) -> None:
                     # The notices of one change reach several connections; the earlier active one hears of it too.
                     other.active = False
                     other.last = -1
+
+
+def end_told(peer: Peer, ident: int) -> None:
+    """The consumer hears that nothing more will come: once, and when nothing is left for it."""
+    holder = peer.consumers.get(ident)
+    if holder is None:
+        raise Violation("deliveries", f"peer {peer.number} hears of an end for consumer {ident}, which it has not")
+    sub = holder.sub
+    if holder.end_told or not sub.topic.ended:
+        raise Violation("end", f"{holder} hears of the end {'twice' if holder.end_told else 'before it is durable'}")
+    _excuse_reader(peer, sub)
+    left = [offset for offset in range(max(sub.start, sub.topic.first), len(sub.topic.log)) if sub.is_open(offset)]
+    if left:
+        raise Violation("end", f"{holder} hears of the end, and {left} are open")
+    holder.end_told = True

@@ -88,9 +88,11 @@ def _durable(world: World, records: Iterable[Record]) -> None:
 
 def _stored(world: World, topic: TopicBook, sent: Sent) -> None:
     author = sent.author
+    if topic.ended:
+        raise Violation("end", f"{sent} was stored after the end of {topic.name}")
     if sent.sequence < author.stored and world.options.deduplication:
         raise Violation("dedup", f"{sent} was stored again")
-    if sent.sequence > author.stored:
+    if sent.sequence > max(author.stored, author.given_up):
         raise Violation("publish_order", f"{sent} was stored before {author.name}:{author.stored}")
     author.stored = max(author.stored, sent.sequence + sent.count)
     for sub in topic.subs.values():
@@ -157,6 +159,9 @@ def _after_crash(world: World, topic: TopicBook) -> None:
     found = world.core.topics.get(topic.name)
     if found is None:
         raise Violation("durable", f"{topic.name} is gone after a crash")
+    if topic.ended and not found.terminated:
+        raise Violation("durable", f"a crash has undone the end of {topic.name}")
+    topic.ended = found.terminated
     if found.tail.end != len(topic.log):
         raise Violation(
             "durable", f"{topic.name} had {len(topic.log)} durable entries and came back with {found.tail.end}"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from magnetar.sim.book import Author, Holder, Violation
-from magnetar.sim.consuming import active_changed, message_came
-from magnetar.sim.publishing import producer_closed, receipt_came
+from magnetar.sim.consuming import active_changed, end_told, message_came
+from magnetar.sim.publishing import TERMINATED, producer_closed, receipt_came, send_refused
 from magnetar.wire.commands import decode_body, encode, pb
 from magnetar.wire.frames import next_frame
 from magnetar.wire.hot import split
@@ -115,11 +115,15 @@ class Peer:
                 producer_closed(self, message.producer_id)
             elif kind == _ACTIVE:
                 active_changed(self, message.consumer_id, message.is_active)
+            elif kind == _SEND_ERROR and message.error == TERMINATED:
+                send_refused(self, message)
             elif kind == _SEND_ERROR:
                 # As the official clients do: connect anew, and send again whatever has no receipt.
                 self.broken = True
                 self.world.broken.append(self)
-            elif kind != _END:
+            elif kind == _END:
+                end_told(self, message.consumer_id)
+            else:
                 self._answered(message)
 
     def _answered(self, message: Any) -> None:

@@ -13,7 +13,19 @@ from magnetar.wire.frames import payload_frame
 if TYPE_CHECKING:
     from magnetar.sim.peer import Peer
 
-__all__ = ["close_producer", "make_entry", "open_producer", "producer_closed", "publish", "receipt_came"]
+__all__ = [
+    "TERMINATED",
+    "close_producer",
+    "make_entry",
+    "open_producer",
+    "producer_closed",
+    "publish",
+    "receipt_came",
+    "send_refused",
+]
+
+TERMINATED = 15
+"""The error of whoever publishes to a topic that was terminated."""
 
 
 def open_producer(peer: Peer, author: Author) -> None:
@@ -29,6 +41,9 @@ def open_producer(peer: Peer, author: Author) -> None:
                 _send(peer, ident, list(author.unanswered))
         elif peer.producing.get(author.name) == ident:
             del peer.producing[author.name]
+            if message.error == TERMINATED:
+                author.unanswered.clear()
+                author.given_up = author.sequence
 
     topic = f"persistent://public/default/{author.topic}"
     peer.ask(pb.CommandProducer(topic=topic, producer_id=ident, producer_name=author.name), opened)
@@ -73,6 +88,17 @@ def receipt_came(peer: Peer, message: Any) -> None:
     topic = peer.world.topic_of(core_topic.stream)
     offset = core_topic.ledgers.offset(*place) if place[0] < 1 << 63 else -1
     judge_receipt(topic, author, sent, place, offset, peer.world.options.deduplication)
+
+
+def send_refused(peer: Peer, message: Any) -> None:
+    """A SEND is refused, because the topic was terminated: in the order of the SENDs."""
+    author = peer.producers.get(message.producer_id)
+    if author is None or peer.broken:
+        return
+    if not author.unanswered or author.unanswered[0].sequence + author.unanswered[0].count - 1 != message.sequence_id:
+        raise Violation("receipts", f"{author.name} was refused {message.sequence_id} out of turn")
+    refused = author.unanswered.popleft()
+    author.given_up = refused.sequence + refused.count
 
 
 def _send_frame(ident: int, sent: Sent) -> bytes:

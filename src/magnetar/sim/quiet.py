@@ -144,6 +144,9 @@ def _judge(world: World, place: Place) -> None:
             "liveness", f"{place.name} ({place.kind}) is stuck with {core_sub.backlog()} entries from {floor} on"
         )
     if sub is not None:
+        for holder in sub.holders:
+            if sub.topic.ended and place.durable and not holder.end_told:
+                raise Violation("end", f"{holder} was never told of the end of {sub.topic.name}")
         held = [holder for holder in sub.holders if holder.held and place.kind in ("Shared", "Key_Shared")]
         if held:
             raise Violation("at_rest", f"{held[0]} still holds {held[0].held}")

@@ -104,7 +104,7 @@ def nack_order(d: Delivery, options: Mapping[str, int]) -> None:
     """With keySharedNackOrder a key that had something given back goes out one entry at a time until that is done."""
     if not options["nack_order"] or d.sub.place.out_of_order or d.sent is None:
         return
-    if not any(offset >= d.sub.excused for offset in d.sub.nacked.get(d.sent.key, ())):
+    if not any(d.sub.is_open(offset) for offset in d.sub.nacked.get(d.sent.key, ())):
         return
     out = d.sub.single.get(d.sent.key, -1)
     if out >= d.sub.excused and any(out in holder.held for holder in d.sub.holders):
@@ -130,13 +130,19 @@ def active_order(d: Delivery, options: Mapping[str, int]) -> None:
             raise Violation("active_order", f"{d.holder} got offset {d.offset} and never {offset}")
 
 
+def epoch(d: Delivery, options: Mapping[str, int]) -> None:
+    """After everything was given back, a message says that it was sent since: the client drops older ones."""
+    if d.epoch != d.holder.epoch:
+        raise Violation("epoch", f"{d.sent} went to {d.holder} in epoch {d.epoch}, and {d.holder.epoch} was asked for")
+
+
 _ALL = (verbatim, durable_first, acked_stays, parts_stay, permits)
 
 DELIVERY_RULES: dict[str, tuple[Rule, ...]] = {
     "Key_Shared": (*_ALL, unacked_limit, one_copy, one_holder, key_order, nack_order),
     "Shared": (*_ALL, unacked_limit, one_copy),
-    "Failover": (*_ALL, one_active, active_order),
-    "Exclusive": (*_ALL, one_active, active_order),
+    "Failover": (*_ALL, epoch, one_active, active_order),
+    "Exclusive": (*_ALL, epoch, one_active, active_order),
 }
 
 

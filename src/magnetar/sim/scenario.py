@@ -84,17 +84,20 @@ WEIGHTS: dict[str, tuple[int, ...]] = {
     "fail_log": (0, 0, 8),
     "fail_store": (0, 0, 4),
     "crash": (0, 0, 4),
+    "damage": (0, 0, 0, 6),
+    "terminate": (0, 0, 0, 0, 2),
 }
 
 
 def draw(world: str, seed: int, steps: int = 300) -> Scenario:
     """The scenario of a seed."""
     chance = Random(f"scenario {world} {seed}")
+    weights = Random(f"weights {world} {seed}")
     found = Scenario(world, seed, steps)
     found.keys = chance.choice((1, 3, 8, 8, 20))
     found.batch_max = chance.choice((1, 1, 4))
     found.flow_max = chance.choice((1, 3, 10, 100))
-    found.weights = {name: chance.choice(choices) for name, choices in WEIGHTS.items()}
+    found.weights = {name: weights.choice(choices) for name, choices in WEIGHTS.items()}
     found.places = _places(world, chance)
     found.options = _options(chance)
     if any(place.sticky for place in found.places):

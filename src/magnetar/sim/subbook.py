@@ -103,8 +103,8 @@ class SubBook:
                 self.nacked.setdefault(self.topic.log[offset].key, set()).add(offset)
 
     def is_open(self, offset: int) -> bool:
-        """Whether the broker was not told that the entry is done with."""
-        return offset not in self.acked and offset >= self.excused
+        """Whether the entry is not done with: neither acknowledged, nor given up, nor lost."""
+        return offset not in self.acked and offset >= self.excused and offset not in self.topic.damaged
 
     def take_over(self, acks: AckSet) -> None:
         """The cursor is what the broker says it is: after it was set, and after a crash."""
@@ -156,10 +156,17 @@ class SubBook:
 class Delivery:
     """A MESSAGE that has left the broker."""
 
-    __slots__ = ("count", "holder", "mask", "offset", "place", "redeliveries", "sent", "sub")
+    __slots__ = ("count", "epoch", "holder", "mask", "offset", "place", "redeliveries", "sent", "sub")
 
     def __init__(
-        self, holder: Holder, place: tuple[int, int], offset: int, sent: Sent | None, mask: int, redeliveries: int
+        self,
+        holder: Holder,
+        place: tuple[int, int],
+        offset: int,
+        sent: Sent | None,
+        mask: int,
+        redeliveries: int,
+        epoch: int,
     ) -> None:
         self.holder = holder
         self.sub = holder.sub
@@ -170,5 +177,6 @@ class Delivery:
         self.mask = mask
         """The open messages of a partly acknowledged batch, -1 when all of it is open."""
         self.redeliveries = redeliveries
+        self.epoch = epoch
         count = sent.count if sent is not None else 1
         self.count = count if mask < 0 else min(mask.bit_count(), count)

@@ -37,4 +37,14 @@ ACTIVE: tuple[Planted, ...] = (
         world="failover",
         options={"failover_delay_ms": 1_000},
     ),
+    Planted(
+        "epoch_kept",
+        "giving everything back does not begin a new epoch",
+        "core/session.py",
+        "                consumer.epoch = request.epoch\n",
+        "                pass\n",
+        ("epoch",),
+        world="exclusive",
+        weights={"redeliver_all": 30},
+    ),
 )  # fmt: skip

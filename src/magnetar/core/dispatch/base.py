@@ -31,6 +31,8 @@ class Dispatcher:
         self.read_next: int = subscription.acks.floor
         topic = subscription.topic
         self.source: Source = Source(topic.broker, subscription, topic.stream, topic.tail)
+        self.redelivered: dict[int, int] = {}
+        """How often an entry was given back, where the dispatcher counts that."""
 
     def add(self, consumer: Consumer) -> None:
         """A consumer has joined; it is in the subscription's list already."""
@@ -58,6 +60,11 @@ class Dispatcher:
         """Everything below ``floor`` is acknowledged (cumulative, skip, expiry)."""
         if self.read_next < floor:
             self.read_next = floor
+
+    def lose(self, offset: int) -> None:
+        """The entry cannot be read any more: nothing waits for it, and nothing is remembered of it."""
+        self.redelivered.pop(offset, None)
+        self.subscription.lose(offset)
 
     def redeliver(self, consumer: Consumer, offsets: list[int]) -> None:
         """The consumer gives these entries back."""

@@ -159,7 +159,7 @@ class ClassicKeyShared(KeyedDispatcher):
                 waiting.remove(offset, slot)
                 target = self.selector.select(slot)
                 if not self.again.entry:
-                    sub.lose(offset)
+                    self.lose(offset)
                 elif target is not None:
                     self._send(target, offset, self.again.entry, self.again.count)
             else:
@@ -206,7 +206,7 @@ class ClassicKeyShared(KeyedDispatcher):
 
     def _route(self, offset: int, entry: bytes, count: int) -> None:
         if not entry:
-            self.subscription.lose(offset)
+            self.lose(offset)
             return
         slot = self.selector.slot_of(murmur3(sticky_key(entry)))
         target = self.selector.select(slot)

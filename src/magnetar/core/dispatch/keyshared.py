@@ -323,11 +323,11 @@ class KeyShared(KeyedDispatcher):
                 continue
             if not again.load(offset, _REPLAY_READ):
                 break
+            if not again.entry:
+                self.lose(offset)  # now it counts as acknowledged, which is what the next round finds
+                continue
             line.drop_first()
             waiting.drop_first(key_hash)
-            if not again.entry:
-                sub.lose(offset)
-                continue
             if self.nacked and key_hash in self.nacked:
                 self.holding[key_hash] = offset
             charged += self.give(consumer, offset, key_hash, again.entry, again.count)
@@ -353,7 +353,7 @@ class KeyShared(KeyedDispatcher):
             self.read_next = offset + 1
             entry = source.entry
             if not entry:
-                sub.lose(offset)
+                self.lose(offset)
                 continue
             key_hash = murmur3(sticky_key(entry))
             if source.count & DELAYED and self.put_off(offset, entry, key_hash):

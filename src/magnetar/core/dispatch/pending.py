@@ -30,7 +30,6 @@ class PendingDispatcher(Dispatcher):
         self.tracks_pending = True
         self.again: Source = Source(self.source.broker, subscription, self.source.stream, self.source.tail)
         """Entries for redelivery come through a window of their own, so that the two do not push each other out."""
-        self.redelivered: dict[int, int] = {}
         self.unacked_total: int = 0
         self.blocked: bool = False
         self.consumer_limit: int = 0

@@ -148,7 +148,7 @@ class Shared(DelayingDispatcher):
             entry = source.entry
             if not entry:
                 self._took(offset, again)
-                sub.lose(offset)
+                self.lose(offset)
                 continue
             if source.count & DELAYED and not again and self.put_off(offset, entry, 0):
                 self.read_next = offset + 1

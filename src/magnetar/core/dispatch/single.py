@@ -41,7 +41,6 @@ class SingleActive(Dispatcher):
         self.kind = kind
         self.current: Consumer | None = None
         self.handover: Timer | None = None
-        self.redelivered: dict[int, int] = {}
 
     def active(self) -> Consumer | None:
         return self.current
@@ -115,7 +114,7 @@ class SingleActive(Dispatcher):
             if not source.load(offset, end - offset):
                 break
             if not source.entry:
-                sub.lose(offset)
+                self.lose(offset)
                 offset += 1
                 continue
             ledger, number = ledgers.position(offset)

@@ -97,6 +97,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         _compatible(broker, sub, message)
         opening.check_consumer_limits(topic, sub)
         consumer = _make(broker, session, message, sub)
+        consumer.end_told = sub.durable  # it may hear of the end of the topic once it has heard that it is let in
         sub.join(consumer)
     except MagnetarError as error:
         if sub is not None:
@@ -113,6 +114,7 @@ def _admit(broker: Broker, session: Session, message: pb.CommandSubscribe, topic
         there = session.consumers.get(consumer.id) is consumer
         if error is None and there:
             session.success(message.request_id)
+            consumer.end_told = False
             consumer.subscription.tell_end()
             return
         if there:

@@ -8,7 +8,7 @@ from functools import partial
 
 from magnetar.core.catalog import NAMESPACES, Row
 from magnetar.core.policies.follow import options_changed
-from magnetar.core.topic_ops import disconnect, expire_before, skip
+from magnetar.core.topic_ops import disconnect, expire_before, skip, terminate
 from magnetar.errors import MagnetarError
 from magnetar.sim.book import Violation
 from magnetar.sim.doing.clients import NAMES
@@ -45,6 +45,9 @@ def _lasting(sub: SubBook, floor: int) -> Callable[[Exception | None], None]:
     acks = sub.acks
 
     def answered(error: Exception | None) -> None:
+        nonlocal floor
+        while floor - 1 in sub.topic.damaged:
+            floor -= 1  # How old these are cannot be known any more.
         if (
             error is None
             and sub.acks is acks
@@ -84,6 +87,19 @@ def _expire(world: World, a: int, b: int, c: int) -> None:
     _operate(world, partial(expire_before, core_sub, before_ms, _lasting(sub, floor)))
 
 
+def _terminate(world: World, a: int, b: int, c: int) -> None:
+    """Nothing can be published to a topic any more."""
+    topics = list(world.topics.values())
+    if not topics:
+        return
+    topic = topics[a % len(topics)]
+
+    def answered(error: Exception | None) -> None:
+        topic.ended = topic.ended or error is None
+
+    _operate(world, partial(terminate, world.core.topics[topic.name], answered))
+
+
 def _disconnect(world: World, a: int, b: int, c: int) -> None:
     found = pick_sub(world, a)
     if found is not None:
@@ -113,6 +129,7 @@ def _option(world: World, a: int, b: int, c: int) -> None:
 OPERATORS: dict[str, Act] = {
     "skip": _skip,
     "expire": _expire,
+    "terminate": _terminate,
     "disconnect": _disconnect,
     "policy": _policy,
     "option": _option,

@@ -52,6 +52,17 @@ def _fail_store(world: World, a: int, b: int, c: int) -> None:
     store(world, "the simulated store is away")
 
 
+def _damage(world: World, a: int, b: int, c: int) -> None:
+    """An entry on the disk can no longer be read."""
+    topics = [topic for topic in world.topics.values() if topic.first < len(topic.log)]
+    if topics:
+        topic = topics[a % len(topics)]
+        offset = topic.first + b % (len(topic.log) - topic.first)
+        if offset not in topic.damaged:
+            topic.damaged.add(offset)
+            world.log.damage(topic.stream, offset)
+
+
 def _crash(world: World, a: int, b: int, c: int) -> None:
     crash(world, bool(a & 1), b)
 
@@ -64,5 +75,6 @@ OUTSIDE: dict[str, Act] = {
     "checkpoint": _checkpoint,
     "fail_log": _fail_log,
     "fail_store": _fail_store,
+    "damage": _damage,
     "crash": _crash,
 }
