@@ -119,7 +119,8 @@ CURSORS: tuple[Planted, ...] = (
         ("at_rest",),
         world="shared",
         options={"tail_cache_bytes": 0},
-        weights={"damage": 40, "nack": 80},
+        weights={"damage": 60, "nack": 120, "read": 60, "terminate": 0},
+        seeds=60,
     ),
     Planted(
         "lost_holds_key",

@@ -10,6 +10,9 @@ _KEYSHARED = "core/dispatch/keyshared.py"
 _SKIMMING = {
     "look_ahead_per_consumer": 1, "look_ahead_per_subscription": 2, "tail_cache_bytes": 0, "read_batch_entries": 1,
 }  # fmt: skip
+_BUSY = {"publish": 300, "join": 120, "close_consumer": 50, "flow": 200, "commit": 300, "time": 20}
+"""Much is held while consumers come and go."""
+
 
 KEYS: tuple[Planted, ...] = (
     Planted(
@@ -17,7 +20,9 @@ KEYS: tuple[Planted, ...] = (
         "the dispatcher of before PIP-282, which follows positions and not keys",
         "", "", "",
         ("one_holder", "key_order"),
-        options={"key_shared_classic": True},
+        options={"key_shared_classic": True, "message_ttl_ms": 0},
+        weights={**_BUSY, "skip": 0, "expire": 0, "policy": 0, "seek": 0},
+        audit_every=1_000,
     ),
     Planted(
         "drains_unheeded",
@@ -26,6 +31,7 @@ KEYS: tuple[Planted, ...] = (
         "return key_hash in self.keys or coarse[slot] != 0",
         "return False",
         ("one_holder",),
+        weights=_BUSY,
     ),
     Planted(
         "drains_only_for_joiner",
@@ -54,6 +60,7 @@ KEYS: tuple[Planted, ...] = (
         "        if counts[slot]:\n            return 1 if left == 0 else 0\n        self._clear(slot)",
         "        self.keys.pop(key_hash, None)\n        counts[slot] = 0\n        self._clear(slot)",
         ("one_holder", "drains", "no_exception"),
+        weights=_BUSY,
     ),
     Planted(
         "skip_ends_drain",
@@ -100,7 +107,7 @@ KEYS: tuple[Planted, ...] = (
         "                or (keys and self.ordered and key_hash in keys and key_hash not in self.freed)\n",
         ("key_order",),
         options={"key_shared_unblocking_ms": 100},
-        weights={"publish": 300, "join": 120, "close_consumer": 50, "flow": 200, "commit": 300, "time": 20},
+        weights=_BUSY,
     ),
     Planted(
         "joined_while_sending",
@@ -111,6 +118,7 @@ KEYS: tuple[Planted, ...] = (
         "        self._reassign()\n        self.ordered = ordered\n",
         ("one_holder",),
         audit_every=1_000,
+        weights=_BUSY,
     ),
     Planted(
         "left_while_sending",
@@ -119,8 +127,8 @@ KEYS: tuple[Planted, ...] = (
         "        consumer.subscription.leave(consumer)\n    session.success(message.request_id)\n",
         "        pass\n    session.success(message.request_id)\n",
         ("deliveries",),
-        weights={"close_consumer": 50},
         audit_every=1_000,
+        weights=_BUSY,
     ),
     Planted(
         "nack_of_expired",
@@ -130,7 +138,7 @@ KEYS: tuple[Planted, ...] = (
         "if word:",
         ("at_rest",),
         options={"key_shared_nack_order": True, "message_ttl_ms": 2_000, "expiry_check_ms": 700},
-        weights={"nack": 200, "time": 200, "ack": 120, "disconnect": 0},
+        weights={"nack": 200, "time": 200, "ack": 120, "disconnect": 0, "publish": 200, "expire": 30, "seek": 0},
     ),
     Planted(
         "skim_twice",
@@ -139,8 +147,9 @@ KEYS: tuple[Planted, ...] = (
         "if offset >= self.top and offset + 1 >= self.next:",
         "if offset + 1 >= self.next:",
         ("one_copy",),
-        options={**_SKIMMING, "read_batch_entries": 3},
-        weights={"read": 60, "publish": 200, "nack": 20},
+        options={"look_ahead_per_consumer": 1, "look_ahead_per_subscription": 2, "max_unacked_per_consumer": 5},
+        weights={"publish": 300, "nack": 60, "time": 120, "ack": 120, "terminate": 0},
+        seeds=80,
     ),
     Planted(
         "skim_behind",
