@@ -11,8 +11,8 @@ How a run goes:
    whatever is there when it is carried out, so that a list with some of its actions taken out still means something.
 3. ``drive`` carries them out in a ``world``, by the tables of ``doing``, one turn of the core after each. Clients speak
    through ``peer``, with ``publishing``, ``consuming`` and ``acking``; ``disk`` is the log, the store and the crash.
-4. ``book`` and ``subbook`` write down what clients and log have seen: what was published, what is durable, who holds what. It looks
-   at frames where they cross the broker's edge, not into the broker.
+4. ``book`` and ``subbook`` write down what clients and log have seen: what was published, what is durable, who holds
+   what. They look at frames where they cross the broker's edge, not into the broker.
 5. ``rules`` compares. Some rules are asked at every message, receipt or acknowledgement, some every few steps, some at
    the end, after faults have stopped and everybody acknowledges everything (``quiet``).
 
