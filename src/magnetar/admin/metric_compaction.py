@@ -1,4 +1,4 @@
-"""Metrics of compaction, of those topics that were compacted or are being compacted; of others Pulsar has none either."""
+"""Metrics of compaction, of those topics that were compacted or are being compacted; Pulsar has none of others."""
 
 from __future__ import annotations
 

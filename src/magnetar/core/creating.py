@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
+from magnetar.core.catalog import LIVE, NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.compaction.runner import forget
 from magnetar.core.names import PERSISTENT, TopicName
 from magnetar.core.nonpersistent.opening import close_topic, open_topic
@@ -144,7 +144,10 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
 
     if isinstance(topic, NonPersistentTopic):
         close_topic(broker, topic)
-        done(None)
+        if str(topic.name) in broker.catalog.live_policies:
+            broker.meta_write(LIVE + topic.name.path, None, False, done)
+        else:
+            done(None)
         return
 
     def removed(error: Exception | None) -> None:
