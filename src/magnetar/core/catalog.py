@@ -9,6 +9,7 @@ path and value are applied here. Paths are the table of contents:
 /topics/T/N/DOMAIN/ENCODED-LOCAL-NAME            {"stream": number in the log, "properties": {}}
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
 /live/T/N/DOMAIN/ENCODED-LOCAL-NAME              {"policies": {}} of a non-persistent topic, which has no other row
+/deleting/T/N/DOMAIN/ENCODED-LOCAL-NAME          {"streams": [...]} of a partitioned topic that is being deleted
 /settings/NAME                                   {"value": a setting's text, changed while running}
 /schemas/T/N/ENCODED-LOCAL-NAME                  the schemas of a topic (``core/schemas/history``)
 /clusters/NAME                                   addresses of a cluster, as they were given
@@ -31,7 +32,7 @@ __all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
 TOPICS, PARTITIONED, LIVE = "/topics/", "/partitioned/", "/live/"
 TENANTS, NAMESPACES, SETTINGS, SCHEMAS = "/tenants/", "/namespaces/", "/settings/", "/schemas/"
-CLUSTERS = "/clusters/"
+CLUSTERS, DELETING = "/clusters/", "/deleting/"
 
 Row = dict[str, Any]
 
@@ -60,12 +61,15 @@ class Catalog:
         self.settings: dict[str, Row] = {}
         self.schemas: dict[str, Row] = {}
         self.clusters: dict[str, Row] = {}
+        self.deleting: dict[str, Row] = {}
+        """Partitioned topics that are being deleted, by the ends of their paths (``core/unfinished``)."""
         self._plain: tuple[tuple[str, dict[str, Row]], ...] = (
             (TENANTS, self.tenants),
             (NAMESPACES, self.namespaces),
             (SETTINGS, self.settings),
             (SCHEMAS, self.schemas),
             (CLUSTERS, self.clusters),
+            (DELETING, self.deleting),
         )
         self.topics: dict[str, Row] = {}
         self.partitioned: dict[str, Row] = {}
