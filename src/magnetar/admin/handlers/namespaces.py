@@ -11,9 +11,10 @@ from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.bundles import BUNDLES_MAX, boundaries, even
 from magnetar.admin.call import Call
 from magnetar.admin.handlers.clusters import known
+from magnetar.admin.handlers.policies import forget_policies
 from magnetar.admin.handlers.properties import check_size
-from magnetar.core.catalog import LIVE, NAMESPACES, TENANTS, Row
-from magnetar.core.names import NON_PERSISTENT, PERSISTENT, TopicName, valid_part
+from magnetar.core.catalog import NAMESPACES, TENANTS, Row
+from magnetar.core.names import NON_PERSISTENT, PERSISTENT, valid_part
 from magnetar.core.policies.table import POLICIES
 from magnetar.ports.metadata import VersionConflict
 
@@ -236,10 +237,7 @@ async def delete_namespace(call: Call) -> web.Response:
         raise Refusal(405, "Broker doesn't allow forced deletion of namespaces")
     if call.core.catalog.by_namespace.get(name) or call.core.catalog.live.get(name):
         raise Refusal(409, "Cannot delete non empty namespace")
-    # A topic that is no longer there may have left policies, which must not wait for one in a later namespace.
-    for left in [TopicName(full) for full in call.core.catalog.live_policies]:
-        if left.namespace == name:
-            await call.bridge.meta(LIVE + left.path, None, False)
+    await forget_policies(call, name)
     await call.bridge.meta(NAMESPACES + name, None, False)
     return no_content()
 

@@ -25,6 +25,7 @@ from magnetar.errors import NotFound, TopicNotFound
 
 __all__ = [
     "change_topic",
+    "forget_policies",
     "namespace_handlers",
     "policy_topic",
     "quota_handlers",
@@ -221,6 +222,13 @@ def _quota_kind(call: Call) -> str:
     if kind not in QUOTA_KINDS:
         raise Refusal(400, f"backlogQuotaType is one of {', '.join(QUOTA_KINDS)}, not '{kind}'")
     return kind
+
+
+async def forget_policies(call: Call, namespace: str) -> None:
+    """Topics that are no longer there may have left some, which must not wait for a later namespace of that name."""
+    for left in [TopicName(full) for full in call.core.catalog.live_policies]:
+        if left.namespace == namespace:
+            await call.bridge.meta(LIVE + left.path, None, False)
 
 
 async def topic_policies_delete(call: Call) -> web.Response:
