@@ -230,9 +230,7 @@ def _bounds(wanted: object) -> list[str]:
 
 
 async def delete_namespace(call: Call) -> web.Response:
-    name = f"{call.part('t')}/{call.part('n')}"
-    if name not in call.core.catalog.namespaces:
-        raise Refusal(404, f"Namespace {name} does not exist.")
+    name = call.namespace(f"Namespace {call.part('t')}/{call.part('n')} does not exist.")
     if call.flag("force"):
         raise Refusal(405, "Broker doesn't allow forced deletion of namespaces")
     if call.core.catalog.by_namespace.get(name) or call.core.catalog.live.get(name):
