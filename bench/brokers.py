@@ -36,7 +36,6 @@ class Broker:
     command: str = ""
     address: str = ""
     folder: Path = field(default_factory=Path)
-    http: str = ""
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:

@@ -165,3 +165,57 @@ def test_rates_are_there_after_a_crash(own_broker: StartedBroker, new_client: Cl
     consumer = new_client(own_broker.service_url).subscribe(topic, "s", initial_position=EARLIEST)
     assert payloads(receive_all(consumer, 3)) == numbered(3)
     assert_silent(consumer)
+
+
+def test_one_subscription_may_have_a_rate_of_its_own(
+    own_broker: StartedBroker, own_client: pulsar.Client, topic: str
+) -> None:
+    send_all(own_client.create_producer(topic, batching_enabled=False), numbered(10))
+    own_broker.topic_rest("POST", topic, "subscriptionDispatchRate", dispatch_rate(5))
+    own_broker.topic_rest("POST", topic, "s/dispatchRate", dispatch_rate(3))
+    one = own_client.subscribe(topic, "s", EXCLUSIVE, initial_position=EARLIEST)
+    other = own_client.subscribe(topic, "other", EXCLUSIVE, initial_position=EARLIEST)
+    receive_all(one, 3)
+    receive_all(other, 5)
+    assert_silent(one)
+    assert_silent(other)
+    found = explained(own_broker, topic)
+    assert found["verdict"] == "DISPATCH_RATE"
+    assert "dispatchRate of the subscription: 3 messages" in found["findings"][0]["reason"]
+    own_broker.topic_rest("DELETE", topic, "s/dispatchRate")
+    receive_all(one, 5)
+    assert_silent(one)
+    own_broker.topic_rest("DELETE", topic, "subscriptionDispatchRate")
+    receive_all(one, 2)
+    receive_all(other, 5)
+
+
+def test_publish_and_subscribe_rates_hold_on_non_persistent_topics(
+    own_broker: StartedBroker, new_client: ClientFactory
+) -> None:
+    topic = "non-persistent://public/default/rates"
+    path = f"{topic.replace('://', '/')}"
+    client = new_client(own_broker.service_url)
+    consumer = client.subscribe(topic, "s", EXCLUSIVE)
+    producer = client.create_producer(topic, batching_enabled=False)
+    rate = {"publishThrottlingRateInMsg": 1, "publishThrottlingRateInByte": -1}
+    assert own_broker.rest("POST", f"{path}/publishRate", rate)[0] == 204
+    for payload in numbered(50):
+        producer.send_async(payload, lambda result, message_id: None)
+
+    def stats() -> Any:
+        return own_broker.rest("GET", f"{path}/stats")[1]
+
+    eventually(lambda: stats()["publishRateLimitedTimes"] > 0, what="the rate is used up")
+    assert stats()["msgInCounter"] < 50
+    assert own_broker.rest("DELETE", f"{path}/publishRate")[0] == 204
+    producer.flush()
+    assert payloads(receive_all(consumer, 50)) == numbered(50)
+    often = {"subscribeThrottlingRatePerConsumer": 1, "ratePeriodInSecond": ONCE_IN_AGES}
+    assert own_broker.rest("POST", f"{path}/subscribeRate", often)[0] == 204
+    new_client(own_broker.service_url).subscribe(topic, "other", consumer_name="c").close()
+    again = new_client(own_broker.service_url)
+    with pytest.raises(pulsar.PulsarException, match="NotAllowed"):
+        again.subscribe(topic, "other", consumer_name="c")
+    assert own_broker.rest("DELETE", f"{path}/subscribeRate")[0] == 204
+    again.subscribe(topic, "other", consumer_name="c")

@@ -25,6 +25,7 @@ from magnetar.core.options import Options
 from magnetar.core.session import Session
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
+from magnetar.core.unfinished import left_over
 from magnetar.errors import LogFailed, MetadataFailed
 from magnetar.log.memory import MemoryLog
 from magnetar.ports.log import Committed, Failed, ReadDone
@@ -287,6 +288,9 @@ class CoreBroker:
         core = Broker(self.options, self.now_ms)
         for path, value in self.rows.items():
             core.catalog.apply(path, value)
+        for path in left_over(core.catalog):
+            self.rows.pop(path)
+            core.catalog.apply(path, None)
         core.restore(self.log.recover())
         return core
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from magnetar import __version__
 from magnetar.admin.metric_buckets import BUCKETS
 from magnetar.admin.metric_clients import CONSUMER, PRODUCER, Levels
+from magnetar.admin.metric_compaction import compaction_families
 from magnetar.admin.metric_limits import LIMITS, limit_families
 from magnetar.admin.metric_sums import Sums, durable_backlog
 from magnetar.admin.rates import Sampler, bytes_out
@@ -118,6 +119,7 @@ def _families(core: Broker, frame: _Frame, sums: Sums, log: LogStats) -> Iterato
     for name, of_topic in (_TOPIC | LIMITS).items():
         yield name, _each(frame.topics, of_topic, frame.rates)
     yield from limit_families(frame.topics, frame.subs)
+    yield from compaction_families(frame.topics)
     for name, of_sub in _SUBSCRIPTION.items():
         yield name, _each(frame.subs, of_sub, frame.rates)
     for name, of_window in BUCKETS.items():
@@ -213,10 +215,6 @@ _TOPIC: dict[str, Callable[[Topic, Sampler], Number]] = {
     "pulsar_msg_backlog": durable_backlog,
     "pulsar_storage_size": lambda t, r: t.size_bytes,
     "pulsar_storage_logical_size": lambda t, r: t.size_bytes,
-    "pulsar_compaction_removed_event_count": lambda t, r: t.compaction.removed,
-    "pulsar_compaction_duration_time_in_mills": lambda t, r: t.compaction.took_ms,
-    "pulsar_compaction_compacted_entries_count": lambda t, r: view.entries if (view := t.compaction.view) else 0,
-    "pulsar_compaction_compacted_entries_size": lambda t, r: view.size_bytes if (view := t.compaction.view) else 0,
     "pulsar_storage_backlog_size": lambda t, r: backlog_bytes(t, t.low_water()),
     "pulsar_storage_backlog_age_seconds": lambda t, r: backlog_age_ms(t, t.low_water()) // 1000,
     "pulsar_storage_offloaded_size": lambda t, r: 0,

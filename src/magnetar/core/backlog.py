@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.ports.log import ReadDone
 from magnetar.wire.errors import WireError
 from magnetar.wire.metadata import peek_publish_time
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
     from magnetar.core.subscription import Subscription
     from magnetar.core.topic import Topic
 
-__all__ = ["UNKNOWN", "backlog_bytes", "known_age_ms", "offset_with", "slowest", "with_age", "with_publish_time"]
+__all__ = [
+    "UNKNOWN",
+    "backlog_bytes",
+    "backlog_floor",
+    "known_age_ms",
+    "offset_with",
+    "slowest",
+    "with_age",
+    "with_publish_time",
+]
 
 UNKNOWN = -1
 
@@ -40,6 +50,15 @@ def backlog_bytes(topic: Topic, floor: int) -> int:
     return size
 
 
+def backlog_floor(topic: Topic) -> int:
+    """The lowest offset that a durable subscription of somebody's still needs: what compaction holds is no backlog."""
+    floor = topic.tail.end
+    for sub in topic.subscriptions.values():
+        if sub.durable and sub.acks.floor < floor and sub.name != COMPACTION_CURSOR:
+            floor = sub.acks.floor
+    return floor
+
+
 def offset_with(topic: Topic, floor: int, size: int) -> int:
     """The first offset from ``floor`` on from which not more than ``size`` bytes lie."""
     low, high = floor, topic.tail.end
@@ -56,14 +75,18 @@ def slowest(topic: Topic) -> Subscription | None:
     """The durable subscription with the oldest unacknowledged entry; None without a backlog."""
     found: Subscription | None = None
     for sub in topic.subscriptions.values():
-        if sub.durable and sub.acks.floor < (topic.tail.end if found is None else found.acks.floor):
+        if (
+            sub.durable
+            and sub.name != COMPACTION_CURSOR
+            and sub.acks.floor < (topic.tail.end if found is None else found.acks.floor)
+        ):
             found = sub
     return found
 
 
 def known_age_ms(topic: Topic) -> int:
     """The age of the backlog's first entry, ``UNKNOWN`` when there is none or it would have to be read."""
-    offset, tail, limits = topic.low_water(), topic.tail, topic.limits
+    offset, tail, limits = backlog_floor(topic), topic.tail, topic.limits
     if offset >= tail.end:
         return UNKNOWN
     if offset != limits.oldest_offset:
@@ -75,7 +98,7 @@ def known_age_ms(topic: Topic) -> int:
 
 def with_age(topic: Topic, call: Callable[[int], None]) -> None:
     """Call with the age, after reading what it takes."""
-    offset = topic.low_water()
+    offset = backlog_floor(topic)
     if offset == topic.limits.oldest_offset or offset >= topic.tail.base:
         call(known_age_ms(topic))
         return

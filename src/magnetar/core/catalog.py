@@ -8,6 +8,8 @@ path and value are applied here. Paths are the table of contents:
 /namespaces/T/N                                  the policies of the namespace
 /topics/T/N/DOMAIN/ENCODED-LOCAL-NAME            {"stream": number in the log, "properties": {}}
 /partitioned/T/N/DOMAIN/ENCODED-LOCAL-NAME       {"partitions": N, "properties": {}}
+/live/T/N/DOMAIN/ENCODED-LOCAL-NAME              {"policies": {}} of a non-persistent topic, which has no other row
+/deleting/T/N/DOMAIN/ENCODED-LOCAL-NAME          {"streams": [...]} of a partitioned topic that is being deleted
 /settings/NAME                                   {"value": a setting's text, changed while running}
 /schemas/T/N/ENCODED-LOCAL-NAME                  the schemas of a topic (``core/schemas/history``)
 /clusters/NAME                                   addresses of a cluster, as they were given
@@ -28,9 +30,9 @@ from magnetar.core.systemtopics import is_system_topic
 
 __all__ = ["Catalog", "MetaWrite", "Row", "encode_row"]
 
-TOPICS, PARTITIONED = "/topics/", "/partitioned/"
+TOPICS, PARTITIONED, LIVE = "/topics/", "/partitioned/", "/live/"
 TENANTS, NAMESPACES, SETTINGS, SCHEMAS = "/tenants/", "/namespaces/", "/settings/", "/schemas/"
-CLUSTERS = "/clusters/"
+CLUSTERS, DELETING = "/clusters/", "/deleting/"
 
 Row = dict[str, Any]
 
@@ -59,15 +61,20 @@ class Catalog:
         self.settings: dict[str, Row] = {}
         self.schemas: dict[str, Row] = {}
         self.clusters: dict[str, Row] = {}
+        self.deleting: dict[str, Row] = {}
+        """Partitioned topics that are being deleted, by the ends of their paths (``core/unfinished``)."""
         self._plain: tuple[tuple[str, dict[str, Row]], ...] = (
             (TENANTS, self.tenants),
             (NAMESPACES, self.namespaces),
             (SETTINGS, self.settings),
             (SCHEMAS, self.schemas),
             (CLUSTERS, self.clusters),
+            (DELETING, self.deleting),
         )
         self.topics: dict[str, Row] = {}
         self.partitioned: dict[str, Row] = {}
+        self.live_policies: dict[str, Row] = {}
+        """Rows of non-persistent topics, open or not, that have policies of their own."""
         self.by_namespace: dict[str, dict[str, int]] = {}
         """Full names of the topics (0) and partitioned topics (their partitions) of each namespace, in order of age."""
         self.live: dict[str, dict[str, None]] = {}
@@ -82,7 +89,7 @@ class Catalog:
         for prefix, table in self._plain:
             if path.startswith(prefix):
                 return table, path[len(prefix) :]
-        for prefix, table in ((TOPICS, self.topics), (PARTITIONED, self.partitioned)):
+        for prefix, table in ((TOPICS, self.topics), (PARTITIONED, self.partitioned), (LIVE, self.live_policies)):
             if path.startswith(prefix):
                 return table, str(TopicName.from_path(path[len(prefix) :]))
         return {}, path
@@ -131,7 +138,9 @@ class Catalog:
 
     def own_policies(self, name: TopicName) -> Row:
         """The policies of the topic itself; a partition has those of its partitioned topic."""
-        row = self.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}") or self.topics.get(str(name))
+        full = str(name)
+        row = self.partitioned.get(f"{name.domain}://{name.namespace}/{name.parent}")
+        row = row or self.topics.get(full) or self.live_policies.get(full)
         found: Row = row.get("policies", {}) if row is not None else {}
         return found
 

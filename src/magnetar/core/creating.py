@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
+from magnetar.core.catalog import DELETING, LIVE, NAMESPACES, PARTITIONED, TOPICS, Row
 from magnetar.core.compaction.runner import forget
 from magnetar.core.names import PERSISTENT, TopicName
 from magnetar.core.nonpersistent.opening import close_topic, open_topic
 from magnetar.core.nonpersistent.topic import NonPersistentTopic
 from magnetar.core.systemtopics import is_system_topic
 from magnetar.core.topic import Topic
+from magnetar.core.unfinished import streams_of
 from magnetar.errors import NotAllowed, TopicNotFound
 from magnetar.ports.log import DropStream
 
@@ -144,7 +145,10 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
 
     if isinstance(topic, NonPersistentTopic):
         close_topic(broker, topic)
-        done(None)
+        if str(topic.name) in broker.catalog.live_policies:
+            broker.meta_write(LIVE + topic.name.path, None, False, done)
+        else:
+            done(None)
         return
 
     def removed(error: Exception | None) -> None:
@@ -163,21 +167,50 @@ def delete_topic(broker: Broker, topic: Topic, done: Done) -> None:
 
 
 def delete_partitioned(broker: Broker, name: TopicName, done: Done) -> None:
-    """Delete a partitioned topic: the entry first, so that it is gone or not, then its partitions."""
-    partitions = broker.catalog.partitions(name)
+    """Delete a partitioned topic: its row first, so that it is gone or not, then its partitions.
 
-    def removed(error: Exception | None) -> None:
+    A partition that cannot be taken out of the catalogue stays until the next start (``core/unfinished``).
+    """
+    partitions, streams = broker.catalog.partitions(name), streams_of(broker, name)
+    left = 1
+    failed = False
+
+    def noted(error: Exception | None) -> None:
         if error is not None:
             done(error)
+        else:
+            broker.meta_write(PARTITIONED + name.path, None, False, removed)
+
+    def removed(error: Exception | None) -> None:
+        nonlocal left
+        if error is not None:
+            _forget_note(broker, name, streams, lambda _: done(error))
             return
-        for index in range(partitions):
-            topic = broker.topics.get(str(name.with_partition(index)))
-            if topic is not None:
-                delete_topic(broker, topic, _ignore)
-        broker.when_durable(done)
+        opened = [broker.topics.get(str(name.with_partition(index))) for index in range(partitions)]
+        topics = [topic for topic in opened if topic is not None and not topic.deleted]
+        left += len(topics)
+        for topic in topics:
+            delete_topic(broker, topic, gone)
+        gone(None)
 
-    broker.meta_write(PARTITIONED + name.path, None, False, removed)
+    def gone(error: Exception | None) -> None:
+        nonlocal left, failed
+        left -= 1
+        failed = failed or error is not None
+        if not left and failed:
+            broker.when_durable(done)
+        elif not left:
+            _forget_note(broker, name, streams, done)
+
+    if streams:
+        broker.meta_write(DELETING + name.path, {"streams": streams}, False, noted)
+    else:
+        noted(None)
 
 
-def _ignore(error: Exception | None) -> None:
-    """A partition that could not be taken out of the catalogue stays and can be deleted on its own."""
+def _forget_note(broker: Broker, name: TopicName, streams: list[int], done: Done) -> None:
+    if streams:
+        # A note that stays names only streams that are gone.
+        broker.meta_write(DELETING + name.path, None, False, lambda _: done(None))
+    else:
+        done(None)

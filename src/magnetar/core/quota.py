@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from magnetar.core.backlog import backlog_bytes, known_age_ms, offset_with, with_age
+from magnetar.core.backlog import backlog_bytes, backlog_floor, known_age_ms, offset_with, with_age
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.history import EVICTED, Event
 from magnetar.core.policies.values import EVICT, HOLD
 from magnetar.core.requests.notices import close_producer
@@ -38,7 +39,7 @@ _UNTIL_TOLD_MS = 1 << 62
 
 def _over_size(topic: Topic) -> bool:
     limit = topic.policies.quota_size.limit
-    return limit >= 0 and backlog_bytes(topic, topic.low_water()) >= max(limit, 1)
+    return limit >= 0 and backlog_bytes(topic, backlog_floor(topic)) >= max(limit, 1)
 
 
 def _over_age(topic: Topic) -> bool:
@@ -53,7 +54,7 @@ def blocking(topic: Topic) -> tuple[str, str]:
     if (size.limit < 0 and age.limit <= 0) or not topic.broker.options.quota_check:
         return "", ""
     if size.action != EVICT and _over_size(topic):
-        found = backlog_bytes(topic, topic.low_water())
+        found = backlog_bytes(topic, backlog_floor(topic))
         return size.action, f"the backlog has {found} bytes and may have {size.limit} (destination_storage)"
     if age.action != EVICT and _over_age(topic):
         seconds = known_age_ms(topic) // 1000
@@ -107,11 +108,11 @@ def _act_on_age(topic: Topic) -> None:
     def found(offset: int) -> None:
         topic.limits.evicted_for_age += _evict(topic, offset)
 
-    search_time(topic, topic.low_water(), before_ms, found)
+    search_time(topic, backlog_floor(topic), before_ms, found)
 
 
 def _evict_for_size(topic: Topic, limit: int) -> None:
-    offset = offset_with(topic, topic.low_water(), limit * _KEEP_TENTHS // 10)
+    offset = offset_with(topic, backlog_floor(topic), limit * _KEEP_TENTHS // 10)
     topic.limits.evicted_for_size += _evict(topic, offset)
 
 
@@ -119,7 +120,7 @@ def _evict(topic: Topic, offset: int) -> int:
     """Every subscription that is further behind goes on from ``offset``; how many that were."""
     moved = 0
     for sub in list(topic.subscriptions.values()):
-        if sub.durable and not sub.deleted and not sub.fenced:
+        if sub.durable and not sub.deleted and not sub.fenced and sub.name != COMPACTION_CURSOR:
             moved += _move(sub, offset)
     return moved
 

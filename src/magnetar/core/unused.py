@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.catalog import PARTITIONED, Row
+from magnetar.core.compaction.state import COMPACTION_CURSOR, RUNNING
 from magnetar.core.creating import delete_topic
 from magnetar.core.names import TopicName
 from magnetar.core.requests.opening import RESERVED, delete_cursor
@@ -29,9 +30,11 @@ def _is_used(topic: Topic) -> bool:
     """Whether something keeps the topic that has nothing to do with time."""
     if topic.producers or topic.waiting or topic.pending_runs or any(topic.consumers()):
         return True
-    if topic.policies.inactive.caught_up:
-        return any(sub.backlog() for sub in topic.subscriptions.values())
-    return bool(topic.subscriptions)
+    if topic.compaction.status == RUNNING:
+        return True
+    # What compaction holds for itself is no use of the topic.
+    subs = [sub for sub in topic.subscriptions.values() if sub.name != COMPACTION_CURSOR]
+    return any(sub.backlog() for sub in subs) if topic.policies.inactive.caught_up else bool(subs)
 
 
 def delete_if_unused(topic: Topic) -> None:

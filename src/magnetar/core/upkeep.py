@@ -11,6 +11,7 @@ place is found by a search over publish times.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from magnetar.core.compaction.state import COMPACTION_CURSOR
@@ -34,6 +35,8 @@ class Upkeep:
 
     def __init__(self, broker: Broker) -> None:
         self.broker: Broker = broker
+        self.searching: dict[Subscription, bool] = {}
+        """Subscriptions whose place to expire to is being looked for. A slow log must not be asked again and again."""
 
     def start(self) -> None:
         self._set(self.broker.options.retention_check_ms, self._retention)
@@ -58,8 +61,13 @@ class Upkeep:
             if ttl <= 0:
                 continue
             for sub in topic.subscriptions.values():
-                if sub.durable and sub.acks.floor < topic.tail.end and sub.name != COMPACTION_CURSOR:
-                    expire(sub, self.broker.now_ms - ttl)
+                waits = sub.durable and sub.acks.floor < topic.tail.end and sub.name != COMPACTION_CURSOR
+                if waits and sub not in self.searching:
+                    self.searching[sub] = True
+                    expire(sub, self.broker.now_ms - ttl, partial(self._searched, sub))
+
+    def _searched(self, sub: Subscription, moved: bool) -> None:
+        del self.searching[sub]
 
     def _tails(self) -> None:
         """Entries that every subscription has acknowledged need not stay in memory."""

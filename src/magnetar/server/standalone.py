@@ -7,6 +7,7 @@ import logging
 
 from magnetar.core.broker import Broker
 from magnetar.core.catalog import NAMESPACES, TENANTS, encode_row
+from magnetar.core.unfinished import left_over
 from magnetar.ports.log import LogStore
 from magnetar.ports.metadata import MetadataStore
 from magnetar.server.clock import Clock
@@ -73,6 +74,9 @@ class Standalone:
             if len(page) < _PAGE:
                 break
             after = page[-1].path
+        for path in left_over(self.core.catalog):
+            await self.metadata.delete(path)
+            self.core.catalog.apply(path, None)
         for tenant in _BUILT_IN_TENANTS:
             value = encode_row({"adminRoles": [], "allowedClusters": [self.options.cluster]})
             await self._make_sure(tenant in self.core.catalog.tenants, TENANTS + tenant, value)

@@ -67,6 +67,9 @@ def test_peeking_goes_by_what_is_not_acknowledged(served: Served, wire: WireClie
 def test_the_id_of_a_time(served: Served, topic: str, ids: list[Id]) -> None:
     at = f"{path(topic)}/messageid"
     assert served.get(f"{at}/0").json["ledgerId"] == -1
+    for before_all in (1, 1_577_836_800_000):
+        first = served.get(f"{at}/{before_all}").json
+        assert (first["ledgerId"], first["entryId"]) == (ids[0].ledger, ids[0].entry)
     behind = served.get(f"{at}/99999999999999").json
     assert (behind["ledgerId"], behind["entryId"]) == (ids[4].ledger, ids[4].entry + 1)
     assert served.get(f"{at}/x").status == 404

@@ -11,7 +11,7 @@ import pytest
 from magnetar.admin.metric_clients import Levels
 from magnetar.admin.metrics import render
 from magnetar.ports.log import LogStats
-from tests.server.admin.conftest import Served
+from tests.server.admin.conftest import Served, path
 from tests.server.admin.test_admin_metrics import Metrics, of, read
 from tests.support.wireclient import SubType, WireClient
 
@@ -82,6 +82,15 @@ def used(served: Served, wire: WireClient, topic: str) -> str:
 def page(served: Served, levels: Levels) -> Metrics:
     parts = served.call(lambda: list(render(served.core, served.admin.sampler, LogStats(), levels)))
     return read(b"".join(parts).decode())
+
+
+def compact(served: Served, topic: str) -> None:
+    """Compact the topic, and wait until that is done."""
+    where = f"{path(topic)}/compaction"
+    assert served.put(where).status == 204
+    while served.get(where).json["status"] == "RUNNING":
+        pass
+    assert served.get(where).json == {"status": "SUCCESS", "lastError": ""}
 
 
 def test_the_queries_of_the_boards_find_their_series(served: Served, used: str) -> None:
@@ -160,7 +169,10 @@ def test_the_age_of_a_backlog_is_that_of_its_first_entry(served: Served, used: s
 def test_the_names_and_labels_are_those_of_pulsar(served: Served, used: str) -> None:
     """Every family that a real Pulsar has as well has its labels."""
     golden: dict[str, list[str]] = json.loads((GOLDEN / "metric-labels.json").read_text())
+    assert not [name for name, found in page(served, Levels()).items() if "compaction" in name and found]
+    compact(served, used)
     metrics = page(served, Levels(consumers=True))
+    assert of(metrics, "pulsar_compaction_succeed_count", topic=used) == 1
     ours = {name for name, samples in metrics.items() if any("topic" in labels for labels, _ in samples)}
     named = {name for name in ours if name.startswith("pulsar_")}
     # The one is a board's name for a bucket, the others this Pulsar was not asked for.

@@ -213,3 +213,82 @@ def test_changes_of_one_row_at_the_same_time_all_happen(served: Served, wire: Wi
     assert served.delete("persistent/public/default/busy/subscription/none").status == 404
     for line in lines:
         assert served.get(f"persistent/public/default/busy/{line.topic_path}").json == sample(line)
+
+
+RETENTION = {"retentionTimeInMinutes": 10, "retentionSizeInMB": 10}
+TOO_MUCH = "Backlog Quota exceeds configured retention quota for {}. Please increase retention quota and retry"
+TOO_LITTLE = "Retention Quota must exceed configured backlog quota for {}. Please increase retention quota and retry"
+
+
+def quota(size: int = -1, seconds: int = -1) -> dict[str, object]:
+    return {"limitSize": size, "limitTime": seconds, "policy": "producer_exception"}
+
+
+@pytest.mark.parametrize("of", ["namespace", "topic"])
+def test_a_quota_may_not_reach_beyond_the_retention(served: Served, there: str, of: str) -> None:
+    where = "namespaces/public/kept" if of == "namespace" else there
+    if of == "namespace":
+        assert served.put(where).status == 204
+    aged = f"{where}/backlogQuota?backlogQuotaType=message_age"
+    assert served.post(f"{where}/retention", RETENTION).status == 204
+    assert served.post(f"{where}/backlogQuota", quota((10 << 20) - 1)).status == 204
+    assert served.post(f"{where}/backlogQuota", quota(10 << 20)).refusal == (412, TOO_MUCH.format(of))
+    assert served.post(aged, quota(seconds=599)).status == 204
+    assert served.post(aged, quota(seconds=600)).refusal == (412, TOO_MUCH.format(of))
+    smaller = {"retentionTimeInMinutes": 10, "retentionSizeInMB": 9}
+    assert served.post(f"{where}/retention", smaller).refusal == (412, TOO_LITTLE.format(of))
+    shorter = {"retentionTimeInMinutes": 9, "retentionSizeInMB": -1}
+    assert served.post(f"{where}/retention", shorter).refusal == (412, TOO_LITTLE.format(of))
+    assert served.get(f"{where}/retention").json == RETENTION
+    for fits in (-1, 0):
+        value = {"retentionTimeInMinutes": fits, "retentionSizeInMB": fits}
+        assert served.post(f"{where}/retention", value).status == 204
+    assert served.delete(aged).status == 204
+    assert served.post(f"{where}/retention", shorter).status == 204
+
+
+def test_one_subscription_has_a_rate_of_its_own(served: Served, there: str) -> None:
+    where = f"{there}/s/dispatchRate"
+    assert served.get(where).status == 204
+    assert served.get(f"{where}?applied=true").json["dispatchThrottlingRateInMsg"] == 0
+    assert served.post(where, DISPATCH_RATE).status == 204
+    assert served.get(where).json == served.get(f"{where}?applied=true").json == DISPATCH_RATE
+    others = {**DISPATCH_RATE, "dispatchThrottlingRateInMsg": 9}
+    assert served.post(f"{there}/subscriptionDispatchRate", others).status == 204
+    assert served.get(f"{there}/other/dispatchRate").status == 204
+    assert served.get(f"{there}/other/dispatchRate?applied=true").json == others
+    assert served.get(f"{where}?applied=true").json == DISPATCH_RATE
+    assert served.post(where, {"dispatchThrottlingRateInMsg": "x"}).status == 400
+    assert served.delete(where).status == served.delete(where).status == 204
+    assert served.get(where).status == 204
+    assert served.get(f"{path('persistent://public/default/none')}/s/dispatchRate").status == 404
+
+
+def test_what_the_broker_does_with_delayed_messages_is_applied(served: Served, there: str) -> None:
+    shown = {"tickTime": 1000, "active": True, "maxDeliveryDelayInMillis": 0}
+    assert served.get(f"{there}/delayedDelivery?applied=true").json == shown
+    assert served.get(f"{NAMESPACE}/delayedDelivery?applied=true").json == shown
+    assert served.get(f"{there}/delayedDelivery").status == 204
+
+
+def test_a_non_persistent_topic_keeps_its_policies_until_it_is_deleted(served: Served, wire: WireClient) -> None:
+    name = "non-persistent://public/default/kept"
+    where = path(name)
+    assert served.post(f"{where}/maxConsumers", 3).status == 404
+    wire.producer(name)
+    assert served.get(f"{where}/maxConsumers").status == 204
+    assert served.post(f"{where}/maxConsumers", 3).status == 204
+    assert served.get(f"{where}/maxConsumers").json == 3
+    assert served.call(lambda: served.core.topics[name].policies.max_consumers) == 3
+    assert served.put(f"{where}/unload").status == 204
+    with served.wire() as again:
+        again.producer(name)
+        assert served.call(lambda: served.core.topics[name].policies.max_consumers) == 3
+    assert served.delete(f"{where}?force=true").status == 204
+    with served.wire() as again:
+        again.producer(name)
+        assert served.get(f"{where}/maxConsumers").status == 204
+        assert served.post(f"{where}/retention", RETENTION).status == 204
+        assert served.delete(f"{where}/policies").status == 204
+        assert served.delete(f"{where}/policies").status == 204
+        assert served.call(lambda: served.core.catalog.live_policies) == {}

@@ -71,12 +71,13 @@ def prepare(served: Served) -> dict[str, Any]:
             wire.publish(b"x")
         there = served.get(f"{topic}/internalStats")
     served.put(f"{topic}/subscription/s", "earliest")
+    with served.wire() as wire:
+        wire.producer("non-persistent://public/openapi/there")
     here = served.get("brokers").json[0]
     return REAL | {"ledgerId": there.json["ledgers"][-1]["ledgerId"], "broker": here}
 
 
-# Those of non-persistent topics are the same once more.
-@schema.exclude(tag="Non-persistent topics").parametrize()
+@schema.parametrize()
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

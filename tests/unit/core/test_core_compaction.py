@@ -427,7 +427,7 @@ def test_a_threshold_starts_it() -> None:
 
 
 def test_its_cursor_is_nobody_elses() -> None:
-    broker, client = opened(message_ttl_ms=1_000)
+    broker, client = opened(message_ttl_ms=1_000, keep_alive_ms=1 << 40)
     compact(broker)
     answer = answered(client.subscribe("t", COMPACTION_CURSOR, SHARED))
     assert answered(answer).name == "ERROR"

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.core.backlog import backlog_bytes, known_age_ms, offset_with
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.explain import codes
 from magnetar.core.explain.subscription import explain_subscription
+from magnetar.core.requests.opening import create_cursor
 from tests.support.corebroker import EXCLUSIVE, KEY_SHARED, SHARED, CoreBroker, answered
 from tests.unit.core.policies import set_namespace, set_topic
 
@@ -98,6 +100,27 @@ def test_the_oldest_messages_of_the_slowest_subscriptions_are_passed_over() -> N
     left = broker.sub().backlog()
     broker.restart()
     assert broker.sub().backlog() == left
+
+
+@pytest.mark.parametrize("kind", ["destination_storage", "message_age"])
+@pytest.mark.parametrize("action", ["producer_exception", "consumer_backlog_eviction"])
+def test_what_compaction_holds_is_no_backlog_and_is_never_passed_over(kind: str, action: str) -> None:
+    broker = with_backlog(10)
+    client = broker.clients[0]
+    create_cursor(broker.topic(), COMPACTION_CURSOR, 0, True)
+    client.flow(100)
+    client.ack(*[message.id for message in client.messages()])
+    set_topic(broker, "backlog_quota_map", quota(kind, action, 1))
+    broker.advance(30 * _SECOND_MS)
+    assert broker.sub(name=COMPACTION_CURSOR).backlog() == 10
+    assert client.take("CLOSE_PRODUCER") == []
+    client.publish(BODY, publish_time=broker.now_ms)
+    broker.advance(30 * _SECOND_MS)
+    assert broker.sub(name=COMPACTION_CURSOR).backlog() == 11
+    if action == "consumer_backlog_eviction":
+        assert broker.sub().backlog() == 0
+    else:
+        assert client.take("CLOSE_PRODUCER") != []
 
 
 def test_an_evicted_key_shared_entry_stays_held_with_its_key_until_it_is_acknowledged() -> None:

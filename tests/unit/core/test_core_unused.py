@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from magnetar.core.catalog import PARTITIONED, TOPICS, encode_row
+from magnetar.core.compaction.state import COMPACTION_CURSOR
 from magnetar.core.creating import create_partitioned, create_topic, delete_topic
 from magnetar.core.names import TopicName
 from magnetar.core.requests.lookups import partitions_of
@@ -94,6 +95,25 @@ def test_what_keeps_a_topic() -> None:
         client.close_consumer()
         broker.advance(5 * _MINUTE_MS)
         assert there(broker) is kept, (mode, backlog)
+
+
+@pytest.mark.parametrize("mode", ["delete_when_no_subscriptions", "delete_when_subscriptions_caught_up"])
+def test_the_subscription_of_compaction_keeps_no_topic(mode: str) -> None:
+    broker = CoreBroker(keep_alive_ms=1 << 40)
+    set_namespace(broker, "inactive_topic_policies", inactive(mode))
+    client = broker.client()
+    client.producer("t")
+    client.publish(b"m", key="k")
+    broker.core.compactions.start(broker.topic())
+    broker.turn()
+    client.publish(b"m", key="k")
+    stream, view = broker.topic().stream, broker.topic().compaction.view
+    assert view is not None
+    assert broker.sub(name=COMPACTION_CURSOR).backlog() == 1
+    client.close_producer()
+    broker.advance(5 * _MINUTE_MS)
+    assert not there(broker)
+    assert not {stream, view.stream} & set(broker.log.crash().recover().streams)
 
 
 def test_retention_a_switch_and_a_name_of_the_brokers_own_keep_a_topic() -> None:

@@ -84,7 +84,7 @@ async def peek(call: Call) -> web.Response:
 
 
 async def by_time(call: Call) -> web.Response:
-    """The id of the first message that was published at the time or later; -1:-1 when that is the very first."""
+    """The id of the first message that was published at the time or later; as in Pulsar -1:-1 for the time 0."""
     time_ms = call.number("timestamp")
     if call.core.catalog.partitions(call.name()):
         raise Refusal(
@@ -95,7 +95,7 @@ async def by_time(call: Call) -> web.Response:
     topic = await call.topic()
     offset = await call.bridge.offset_at(topic, time_ms)
     ledger, entry = -1, -1
-    if offset > topic.first_offset and topic.ledgers.ids:
+    if topic.ledgers.ids and (offset > topic.first_offset or (time_ms and offset < topic.tail.end)):
         ledger, entry = topic.ledgers.position(offset)
     return json_answer(
         {

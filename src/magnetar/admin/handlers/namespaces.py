@@ -11,6 +11,7 @@ from magnetar.admin.answers import Fields, Refusal, json_answer, no_content
 from magnetar.admin.bundles import BUNDLES_MAX, boundaries, even
 from magnetar.admin.call import Call
 from magnetar.admin.handlers.clusters import known
+from magnetar.admin.handlers.policies import forget_policies
 from magnetar.admin.handlers.properties import check_size
 from magnetar.core.catalog import NAMESPACES, TENANTS, Row
 from magnetar.core.names import NON_PERSISTENT, PERSISTENT, valid_part
@@ -229,13 +230,12 @@ def _bounds(wanted: object) -> list[str]:
 
 
 async def delete_namespace(call: Call) -> web.Response:
-    name = f"{call.part('t')}/{call.part('n')}"
-    if name not in call.core.catalog.namespaces:
-        raise Refusal(404, f"Namespace {name} does not exist.")
+    name = call.namespace(f"Namespace {call.part('t')}/{call.part('n')} does not exist.")
     if call.flag("force"):
         raise Refusal(405, "Broker doesn't allow forced deletion of namespaces")
     if call.core.catalog.by_namespace.get(name) or call.core.catalog.live.get(name):
         raise Refusal(409, "Cannot delete non empty namespace")
+    await forget_policies(call, name)
     await call.bridge.meta(NAMESPACES + name, None, False)
     return no_content()
 

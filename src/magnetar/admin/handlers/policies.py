@@ -16,15 +16,27 @@ from aiohttp import web
 
 from magnetar.admin.answers import Refusal, json_answer, no_content
 from magnetar.admin.call import Call, Handler
-from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS, Row
-from magnetar.core.names import TopicName
+from magnetar.core.catalog import LIVE, NAMESPACES, PARTITIONED, TOPICS, Row
+from magnetar.core.names import NON_PERSISTENT, TopicName
 from magnetar.core.policies.book import stored
-from magnetar.core.policies.table import QUOTA_KINDS, Policy, backlog_quota
+from magnetar.core.policies.retained import quota_fits
+from magnetar.core.policies.table import BACKLOG_QUOTAS, QUOTA_KINDS, RETENTION, Policy, backlog_quota
 from magnetar.errors import NotFound, TopicNotFound
 
-__all__ = ["namespace_handlers", "quota_handlers", "topic_handlers", "topic_policies_delete"]
+__all__ = [
+    "change_topic",
+    "forget_policies",
+    "namespace_handlers",
+    "policy_topic",
+    "quota_handlers",
+    "topic_handlers",
+    "topic_policies_delete",
+    "value_of",
+]
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
+
+_INCREASE = "Please increase retention quota and retry"
 
 Set = Callable[[Any], Any]
 """From the value of a policy to its next one; None takes it away."""
@@ -39,7 +51,7 @@ async def _namespace(call: Call) -> tuple[str, Row]:
     return NAMESPACES + name, call.core.catalog.namespaces[name]
 
 
-async def _topic(call: Call) -> tuple[TopicName, str, Row]:
+async def policy_topic(call: Call) -> tuple[TopicName, str, Row]:
     """The topic that policies are kept for: its name, its row's path, and the row."""
     name = call.name()
     catalog = call.core.catalog
@@ -47,10 +59,12 @@ async def _topic(call: Call) -> tuple[TopicName, str, Row]:
     if catalog.partitions(parent):
         return parent, PARTITIONED + parent.path, catalog.partitioned[str(parent)]
     await call.open(name)
+    if name.domain == NON_PERSISTENT:
+        return name, LIVE + name.path, catalog.live_policies.get(str(name), {})
     return name, TOPICS + name.path, catalog.topics[str(name)]
 
 
-async def _value(call: Call, line: Policy, of_topic: bool) -> Any:
+async def value_of(call: Call, line: Policy, of_topic: bool) -> Any:
     """What the request wants the policy to be, checked."""
     given: Any
     if of_topic and line.query and line.query in call.request.query:
@@ -79,6 +93,15 @@ def _put(line: Policy, cluster: str, value: Any, row: Row) -> Row:
     return changed
 
 
+def _check_kept(of: str, line: Policy, retention: Any, quotas: Any) -> None:
+    """Refuse a quota that does not fit to the retention, and the other way around."""
+    if line.name not in (RETENTION, BACKLOG_QUOTAS) or quota_fits(retention, quotas):
+        return
+    if line.name == RETENTION:
+        raise Refusal(412, f"Retention Quota must exceed configured backlog quota for {of}. {_INCREASE}")
+    raise Refusal(412, f"Backlog Quota exceeds configured retention quota for {of}. {_INCREASE}")
+
+
 async def _change_namespace(call: Call, line: Policy, change: Set) -> None:
     path, _ = await _namespace(call)
     cluster = call.core.options.cluster
@@ -86,21 +109,28 @@ async def _change_namespace(call: Call, line: Policy, change: Set) -> None:
     def changed(row: Row | None) -> Row:
         if row is None:
             raise NotFound("Namespace does not exist")
-        return _put(line, cluster, change(stored(row, line, cluster)), row)
+        found = _put(line, cluster, change(stored(row, line, cluster)), row)
+        _check_kept("namespace", line, found.get(RETENTION), found.get(BACKLOG_QUOTAS))
+        return found
 
     await call.bridge.change_row(path, changed)
 
 
-async def _change_topic(call: Call, line: Policy, change: Set) -> None:
-    _, path, _ = await _topic(call)
+async def change_topic(call: Call, line: Policy, change: Set) -> None:
+    name, path, _ = await policy_topic(call)
 
     def changed(row: Row | None) -> Row:
+        if row is None and path.startswith(LIVE):
+            row = {}
         if row is None:
             raise TopicNotFound("the topic was deleted a moment ago")
         policies = {key: kept for key, kept in row.get("policies", {}).items() if key != line.name}
         value = change(row.get("policies", {}).get(line.name))
         if value is not None:
             policies[line.name] = value
+        above = call.core.catalog.namespaces[name.namespace]
+        quotas = {**above.get(BACKLOG_QUOTAS, {}), **policies.get(BACKLOG_QUOTAS, {})}
+        _check_kept("topic", line, policies.get(RETENTION, above.get(RETENTION)), quotas)
         return {**row, "policies": policies}
 
     await call.bridge.change_row(path, changed)
@@ -117,7 +147,7 @@ async def _namespace_get(line: Policy, call: Call) -> web.Response:
 
 
 async def _namespace_set(line: Policy, call: Call) -> web.Response:
-    value = await _value(call, line, False)
+    value = await value_of(call, line, False)
     await _change_namespace(call, line, lambda before: value)
     return no_content()
 
@@ -128,7 +158,7 @@ async def _namespace_delete(line: Policy, call: Call) -> web.Response:
 
 
 async def _topic_get(line: Policy, call: Call) -> web.Response:
-    name, _, row = await _topic(call)
+    name, _, row = await policy_topic(call)
     found = row.get("policies", {}).get(line.name)
     if call.flag("applied"):
         found = call.core.policies.topic_value(name, line.name)
@@ -136,13 +166,13 @@ async def _topic_get(line: Policy, call: Call) -> web.Response:
 
 
 async def _topic_set(line: Policy, call: Call) -> web.Response:
-    value = await _value(call, line, True)
-    await _change_topic(call, line, lambda before: value)
+    value = await value_of(call, line, True)
+    await change_topic(call, line, lambda before: value)
     return no_content()
 
 
 async def _topic_delete(line: Policy, call: Call) -> web.Response:
-    await _change_topic(call, line, lambda before: None)
+    await change_topic(call, line, lambda before: None)
     return no_content()
 
 
@@ -166,7 +196,7 @@ def topic_handlers(line: Policy) -> list[tuple[str, Handler]]:
 
 def quota_handlers(line: Policy, of_topic: bool) -> list[tuple[str, str, Handler]]:
     """Quotas are read together and set one by one: method, last part of the path, handler."""
-    change = _change_topic if of_topic else _change_namespace
+    change = change_topic if of_topic else _change_namespace
     read = _topic_get if of_topic else _namespace_get
 
     async def put(call: Call) -> web.Response:
@@ -194,12 +224,20 @@ def _quota_kind(call: Call) -> str:
     return kind
 
 
+async def forget_policies(call: Call, namespace: str) -> None:
+    """Topics that are no longer there may have left some, which must not wait for a later namespace of that name."""
+    for left in [TopicName(full) for full in call.core.catalog.live_policies]:
+        if left.namespace == namespace:
+            await call.bridge.meta(LIVE + left.path, None, False)
+
+
 async def topic_policies_delete(call: Call) -> web.Response:
     """All policies of the topic's own."""
-    _, path, _ = await _topic(call)
+    _, path, _ = await policy_topic(call)
     await call.bridge.change_row(path, _without_policies)
     return no_content()
 
 
 def _without_policies(row: Row | None) -> Row | None:
-    return None if row is None else {key: value for key, value in row.items() if key != "policies"}
+    """A row that held nothing else goes."""
+    return {key: value for key, value in (row or {}).items() if key != "policies"} or None

@@ -12,7 +12,7 @@ from magnetar.admin.call import Call
 from magnetar.admin.stats.domains import internal_stats_of, stats_of, unused_topic
 from magnetar.admin.stats.merge import merged
 from magnetar.admin.stats.topic import View
-from magnetar.core.backlog import known_age_ms, with_age
+from magnetar.core.backlog import backlog_floor, known_age_ms, with_age
 from magnetar.core.names import TopicName
 from magnetar.core.topic import Topic
 
@@ -41,7 +41,7 @@ async def single(call: Call) -> web.Response:
 
 async def _read_age(call: Call, topic: Topic) -> None:
     """The age of a backlog stands in its first entry, which may have to be read."""
-    if known_age_ms(topic) < 0 and topic.low_water() < topic.tail.end:
+    if known_age_ms(topic) < 0 and backlog_floor(topic) < topic.tail.end:
         await call.bridge.change(lambda done: with_age(topic, lambda age_ms: done(None)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from magnetar.admin.handlers import policies
+from magnetar.admin.handlers import policies, subscription_rate
 from magnetar.admin.routes.route import BOOL, NAMESPACE, NOTHING, STRING, TOPIC, Route, table
 from magnetar.core.policies.table import POLICIES, policy
 
@@ -45,8 +45,14 @@ def _quotas() -> list[Route]:
     return found
 
 
+_RATE = f"{TOPIC}/{{sub}}/dispatchRate"
+_RATE_OF = "policy: dispatch rate of one subscription"
+
 POLICY_ROUTES = (
     *_routes(),
     *_quotas(),
     Route("DELETE", f"{TOPIC}/policies", policies.topic_policies_delete, "take away all policies of a topic"),
+    Route("GET", _RATE, subscription_rate.get, _RATE_OF, NOTHING, query=_APPLIED, maybe=True),
+    Route("POST", _RATE, subscription_rate.put, _RATE_OF, body=NOTHING),
+    Route("DELETE", _RATE, subscription_rate.delete, _RATE_OF),
 )

@@ -71,9 +71,11 @@ class Compactions:
             self.busy, state.job = False, None
             if error is None:
                 state.status, state.succeeded_ms, state.took_ms = SUCCESS, now_ms, now_ms - began_ms
+                state.succeeded += 1
                 state.removed = job.latest.messages - job.latest.left
             else:
                 state.status, state.error, state.failed_ms = ERROR, str(error), now_ms
+                state.failed += 1
             self._next()
 
         job = state.job = Job(topic, done)

@@ -73,6 +73,9 @@ class TopicCompaction:
         self.error: str = ""
         self.removed: int = 0
         """Messages that the last one has left out."""
+        self.succeeded: int = 0
+        self.failed: int = 0
+        """How many since the broker began."""
         self.succeeded_ms: int = 0
         self.failed_ms: int = 0
         self.took_ms: int = 0

@@ -163,7 +163,8 @@ def gate_of(sub: Subscription) -> Gate | None:
     """The gate that the policies ask for, which goes on where it was; None when nothing stands in the way."""
     broker, policies = sub.topic.broker, sub.topic.policies
     before = sub.gate
-    wanted = policies.subscription_dispatch_rate.limits() or policies.dispatch_rate.limits()
+    own = policies.dispatch_rates.get(sub.name, policies.subscription_dispatch_rate)
+    wanted = own.limits() or policies.dispatch_rate.limits()
     wanted = wanted or policies.pause_on_ack_state or broker.policies.broker_rate.limits()
     if before is not None:
         if before.timer is not None:
@@ -173,6 +174,6 @@ def gate_of(sub: Subscription) -> Gate | None:
     if not wanted or sub.topic.stream < 0:
         return None  # a non-persistent topic keeps nothing that could be sent later
     gate = before if before is not None else Gate(sub)
-    gate.own = throttle(gate.own, policies.subscription_dispatch_rate, broker.now_ms)
+    gate.own = throttle(gate.own, own, broker.now_ms)
     gate.pauses = policies.pause_on_ack_state
     return gate

@@ -30,7 +30,8 @@ def dispatch_limits(sub: Subscription) -> list[Finding]:
     if gate.waits():
         throttle = gate.throttles()[gate.level]
         rate = throttle.rate if throttle is not None else None
-        text = f"{_WHOSE[gate.level]}: {_words(rate)}"
+        own = gate.level == BY_SUBSCRIPTION and sub.name in sub.topic.policies.dispatch_rates
+        text = f"{'dispatchRate of the subscription' if own else _WHOSE[gate.level]}: {_words(rate)}"
         return [Finding(codes.DISPATCH_RATE, text=text, until_ms=gate.until_ms)]
     return []
 

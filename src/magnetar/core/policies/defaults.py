@@ -7,6 +7,7 @@ from typing import Any
 from magnetar.core.options import Options
 
 __all__ = [
+    "default_delayed",
     "default_inactive",
     "default_publish_rate",
     "default_quotas",
@@ -22,6 +23,14 @@ def default_quotas(options: Options) -> Any:
     size = options.quota_bytes
     shared = {"limit": size, "limitSize": size, "limitTime": seconds, "policy": options.quota_action}
     return {"destination_storage": shared, "message_age": dict(shared)}
+
+
+def default_delayed(options: Options) -> Any:
+    return {
+        "tickTime": options.delay_tick_ms,
+        "active": options.delayed_delivery,
+        "maxDeliveryDelayInMillis": options.max_delay_ms,
+    }
 
 
 def default_inactive(options: Options) -> Any:

@@ -67,6 +67,8 @@ class TopicPolicies:
             options.subscription_dispatch_rate_bytes,
             relative=options.dispatch_rate_relative,
         )
+        self.dispatch_rates: dict[str, Rate] = {}
+        """Of single subscriptions, which win over ``subscription_dispatch_rate``."""
         self.subscribe_rate: Rate = Rate(options.subscribe_rate, 0, options.subscribe_rate_period_ms)
         self.pause_on_ack_state: bool = options.pause_on_ack_state
 
@@ -182,6 +184,10 @@ def _subscription_dispatch_rate(found: TopicPolicies, value: Any) -> None:
     found.subscription_dispatch_rate = dispatch_rate(value)
 
 
+def _dispatch_rates(found: TopicPolicies, value: Any) -> None:
+    found.dispatch_rates = {sub: dispatch_rate(own["dispatchRate"]) for sub, own in value.items()}
+
+
 def _subscribe_rate(found: TopicPolicies, value: Any) -> None:
     found.subscribe_rate = subscribe_rate(value)
 
@@ -214,6 +220,7 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "publishMaxMessageRate": _publish_rate,
     "topicDispatchRate": _dispatch_rate,
     "subscriptionDispatchRate": _subscription_dispatch_rate,
+    "subscription_policies": _dispatch_rates,
     "clusterSubscribeRate": _subscribe_rate,
     "dispatcherPauseOnAckStatePersistentEnabled": _pause,
 }

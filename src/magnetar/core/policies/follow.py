@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from magnetar.core.activity import write_activity
-from magnetar.core.catalog import NAMESPACES, PARTITIONED, TOPICS
+from magnetar.core.catalog import LIVE, NAMESPACES, PARTITIONED, TOPICS
 from magnetar.core.dedup import STATE_KEY, Dedup
 from magnetar.core.dispatch.gate import gate_of
 from magnetar.core.names import TopicName
@@ -35,8 +35,9 @@ def row_changed(broker: Broker, path: str) -> None:
         for topic in broker.topics.values():
             if topic.name.namespace == namespace:
                 _follow(topic)
-    elif path.startswith(TOPICS):
-        found = broker.topics.get(str(TopicName.from_path(path[len(TOPICS) :])))
+    elif path.startswith((TOPICS, LIVE)):
+        prefix = TOPICS if path.startswith(TOPICS) else LIVE
+        found = broker.topics.get(str(TopicName.from_path(path[len(prefix) :])))
         if found is not None:
             _follow(found)
     elif path.startswith(PARTITIONED):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from magnetar.core.options import Options
 from magnetar.core.policies.checks import Check, choice, fields, flag, number, retention, some_of
 from magnetar.core.policies.defaults import (
+    default_delayed,
     default_inactive,
     default_publish_rate,
     default_quotas,
@@ -23,7 +24,17 @@ from magnetar.core.policies.defaults import (
 )
 from magnetar.core.policies.values import EVICT, EXCEPTION, HOLD
 
-__all__ = ["BACKLOG_QUOTAS", "POLICIES", "QUOTA_KINDS", "UNDEFINED", "Policy", "backlog_quota", "policy"]
+__all__ = [
+    "BACKLOG_QUOTAS",
+    "POLICIES",
+    "QUOTA_KINDS",
+    "RETENTION",
+    "SUBSCRIPTION_POLICIES",
+    "UNDEFINED",
+    "Policy",
+    "backlog_quota",
+    "policy",
+]
 
 Default = Callable[[Options], Any]
 
@@ -73,6 +84,8 @@ SCHEMA_STRATEGIES = (
 )
 QUOTA_KINDS = ("destination_storage", "message_age")
 BACKLOG_QUOTAS = "backlog_quota_map"
+RETENTION = "retention_policies"
+SUBSCRIPTION_POLICIES = "subscription_policies"
 INACTIVE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 _quota_fields = fields(limit=-1, limitSize=-1, limitTime=-1, policy=HOLD)
 _quota_action = choice(HOLD, EXCEPTION, EVICT)
@@ -122,7 +135,7 @@ def _quotas(value: Any) -> Any:
 
 
 POLICIES: tuple[Policy, ...] = (
-    Policy("retention_policies", "retention", "retention", retention,
+    Policy(RETENTION, "retention", "retention", retention,
            lambda o: {"retentionTimeInMinutes": _minutes(o.retention_ms), "retentionSizeInMB": _mb(o.retention_bytes)},
            "how long and how much is kept of what every subscription has acknowledged"),
     Policy("message_ttl_in_seconds", "messageTTL", "messageTTL", number(0), lambda o: o.message_ttl_ms // 1000,
@@ -173,13 +186,15 @@ POLICIES: tuple[Policy, ...] = (
     Policy("subscriptionDispatchRate", "subscriptionDispatchRate", "subscriptionDispatchRate", _dispatch_rate,
            default_subscription_rate, "messages and bytes that may be dispatched to a subscription in a period",
            by_cluster=True),
+    Policy(SUBSCRIPTION_POLICIES, "", "", lambda value: value, _unset,
+           "dispatch rates of single subscriptions of a topic, by their names"),
     Policy("replicatorDispatchRate", "replicatorDispatchRate", "replicatorDispatchRate", _dispatch_rate, _unset,
            "kept for tools; nothing is replicated", by_cluster=True),
     Policy("clusterSubscribeRate", "subscribeRate", "subscribeRate", _subscribe_rate, default_subscribe_rate,
            "how often a consumer may subscribe in a period", by_cluster=True),
     Policy("inactive_topic_policies", "inactiveTopicPolicies", "inactiveTopicPolicies", _inactive, default_inactive,
            "when a topic that nobody uses is deleted"),
-    Policy("delayed_delivery_policies", "delayedDelivery", "delayedDelivery", _delayed, _unset,
+    Policy("delayed_delivery_policies", "delayedDelivery", "delayedDelivery", _delayed, default_delayed,
            "whether messages are held back until the time that their producer asked for"),
     Policy("compaction_threshold", "compactionThreshold", "compactionThreshold", number(0),
            lambda o: o.compaction_threshold,
