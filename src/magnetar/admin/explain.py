@@ -7,13 +7,22 @@ from base64 import b64encode
 from magnetar.admin.answers import Fields
 from magnetar.core.explain.codes import FREED_BY
 from magnetar.core.explain.entries import describe, entry_in_memory
+from magnetar.core.explain.failover import FailoverFacts
 from magnetar.core.explain.pending import PendingAck
 from magnetar.core.explain.report import ConsumerFacts, Finding, KeyReport, Report
 from magnetar.core.history import Event
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
 
-__all__ = ["event_fields", "id_text", "key_fields", "key_report_fields", "pending_fields", "report_fields"]
+__all__ = [
+    "event_fields",
+    "failover_fields",
+    "id_text",
+    "key_fields",
+    "key_report_fields",
+    "pending_fields",
+    "report_fields",
+]
 
 
 def id_text(topic: Topic, offset: int) -> str:
@@ -83,7 +92,26 @@ def report_fields(sub: Subscription, report: Report) -> Fields:
     }
     if report.active:
         found["activeConsumerName"] = report.active
+    if report.failover is not None:
+        found["failover"] = failover_fields(report.failover)
     return found
+
+
+def failover_fields(facts: FailoverFacts) -> Fields:
+    """Who is active, since when, who is next, and the latest decisions; the name is that of the stats' field."""
+    found: Fields = {
+        "selector": facts.selector,
+        "activeConsumerName": facts.active,
+        "activeSince": facts.since_ms,
+        "nextConsumerName": facts.next,
+        "handoverUntil": facts.until_ms,
+        "unfinishedEntries": facts.unfinished,
+        "activeTopics": facts.topics,
+        "switches": facts.switches,
+        "repeatedEntries": facts.repeated,
+        "decisions": [event_fields(event) for event in facts.decisions],
+    }
+    return {name: value for name, value in found.items() if value or name in ("switches", "repeatedEntries")}
 
 
 def _consumer(facts: ConsumerFacts) -> Fields:
@@ -147,5 +175,7 @@ def event_fields(event: Event) -> Fields:
         "drainingHashesCount": event.draining,
         "heldEntries": event.held,
         "lastedMillis": event.lasted_ms,
+        "why": event.why,
+        "selector": event.selector,
     }
     return {name: value for name, value in found.items() if value}

@@ -17,6 +17,7 @@ from magnetar.admin.metric_clients import CONSUMER, PRODUCER, Levels
 from magnetar.admin.metric_compaction import compaction_families
 from magnetar.admin.metric_limits import LIMITS, limit_families
 from magnetar.admin.metric_sums import Sums, durable_backlog
+from magnetar.admin.metric_switches import SWITCHES
 from magnetar.admin.rates import Sampler, bytes_out
 from magnetar.admin.stats.common import backlog_age_ms
 from magnetar.admin.stats.subscription import blocked, delayed_index_bytes
@@ -120,7 +121,7 @@ def _families(core: Broker, frame: _Frame, sums: Sums, log: LogStats) -> Iterato
         yield name, _each(frame.topics, of_topic, frame.rates)
     yield from limit_families(frame.topics, frame.subs)
     yield from compaction_families(frame.topics)
-    for name, of_sub in _SUBSCRIPTION.items():
+    for name, of_sub in (_SUBSCRIPTION | SWITCHES).items():
         yield name, _each(frame.subs, of_sub, frame.rates)
     for name, of_window in BUCKETS.items():
         yield name, ((labels, of_window(window)) for labels, window in frame.windows)
@@ -253,5 +254,4 @@ _SUBSCRIPTION: dict[str, Callable[[Subscription, Sampler], Number]] = {
     "magnetar_subscription_blocked_attempts_total": _of_drains(lambda drains: drains.blocked_total),
     "magnetar_subscription_pending_acks": lambda s, r: sum(len(consumer.pending) for consumer in s.consumers),
     "magnetar_subscription_oldest_pending_ack_age_seconds": _pending_age,
-    "magnetar_subscription_assignment_changes_total": lambda s, r: s.history.changes,
 }

@@ -96,6 +96,7 @@ _HAPPENED: dict[str, str] = {
     "joined": "{name} joined",
     "left": "{name} left",
     "active": "{name} is active",
+    "finishing": "{name} is to be active, when the other has finished",
     "drained": "the drain is over, it took {lasted}",
     "leasedOut": "{name} held a drain for too long and is disconnected",
     "disconnected": "{name} is disconnected by an operator",

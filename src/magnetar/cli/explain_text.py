@@ -104,11 +104,17 @@ def _nacked(f: Fields, now: int) -> str:
     return f"{keys} held in order, because messages were given back: {_messages(f)}{_behind(f)}"
 
 
+def _finishing(f: Fields, now: int) -> str:
+    held = counted(f.get("messageCount", 0), "entry", "entries")
+    return f"{_names(f)} finishes {held} before {f.get('reason')} takes over,{_until(f, now)} at most{_behind(f)}"
+
+
 _SAID: dict[str, Callable[[Fields, int], str]] = {
     "DELETED": lambda f, now: "the subscription is deleted",
     "CURSOR_MOVING": lambda f, now: "the cursor is being moved; nothing is sent until the new place is durable",
     "LOG_FAILING": lambda f, now: f"the log cannot be written, so publishing and acknowledging fail: {f.get('reason')}",
     "NO_CONSUMER": lambda f, now: f"no consumer is connected{_behind(f)}",
+    "HANDOVER_DRAIN": _finishing,
     "HANDOVER_DELAY": lambda f, now: f"{_names(f)} takes over and is served after a delay{_until(f, now)}{_behind(f)}",
     "SUBSCRIPTION_UNACKED_LIMIT": _subscription_limit,
     "CONSUMER_UNACKED_LIMIT": _limit,

@@ -25,6 +25,7 @@ import struct
 from collections.abc import Callable
 
 from magnetar.core.access import leave
+from magnetar.core.balance import Balance
 from magnetar.core.catalog import Catalog, MetaWrite, Row
 from magnetar.core.commit import Commit, Run
 from magnetar.core.compaction.runner import Compactions
@@ -101,6 +102,7 @@ class Broker:
         self.keep_alive: KeepAlive = KeepAlive(self)
         self.upkeep: Upkeep = Upkeep(self)
         self.compactions: Compactions = Compactions(self)
+        self.balance: Balance = Balance(self)
 
     # -- start -----------------------------------------------------------------------------------------------------
 
@@ -275,9 +277,7 @@ class Broker:
                 topics[topic.stream] = topic
             for sub in commit.cursors:
                 sub.write_whole()
-            for record in commit.records:
-                if isinstance(record, DropStream | Drop):
-                    self.commit.records.append(record)
+            self.commit.records += [record for record in commit.records if isinstance(record, DropStream | Drop)]
         for stream, topic in topics.items():
             topic.void(runs.get(stream, []), error)
             topic.rewrite()

@@ -1,27 +1,46 @@
 """Which consumer of a Failover subscription is active.
 
-Candidates are the consumers of the best (lowest) priority level, in order of name. A partition picks by its index,
-so that the partitions of a topic spread evenly; a topic that is no partition, or any topic when the switch asks for it,
-picks by a ring of 100 points a consumer, so that many topics spread as well (PIP-392). Hash and points are Pulsar's.
+Candidates are the consumers of the best (lowest) priority level, in order of name. Who of them it is, a selector says:
+
+``modulo``
+    A partition picks by its index, so that the partitions of a topic spread evenly; a topic that is no partition picks
+    by the ring (PIP-392). Pulsar's default.
+``ring``
+    Every topic picks by a ring of 100 points a consumer, so that many topics spread. Hash and points are Pulsar's.
+``separated``
+    The same with a mark between name and number of a point, so that ``c1`` and ``c11`` have no point in common.
+``first``
+    Whoever is active stays so; after it comes the one that has been connected longest.
+``balanced``
+    Whoever is active stays so until another has two topics less (``balance``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from magnetar.wire.hashing import murmur3
 
 if TYPE_CHECKING:
     from magnetar.core.consumer import Consumer
 
-__all__ = ["choose_active", "ring_choice"]
+__all__ = ["BALANCED", "FIRST", "MODULO", "RING", "SELECTORS", "SEPARATED", "candidates_of", "choose", "ring_choice"]
+
+MODULO: Final = "modulo"
+RING: Final = "ring"
+SEPARATED: Final = "separated"
+BALANCED: Final = "balanced"
+FIRST: Final = "first"
+SELECTORS = ("modulo", "ring", "separated", "balanced", "first")
 
 _POINTS = 100
 _AROUND = 1 << 32
 _NAMES_KEPT = 4_096
 """Names whose points need not be computed at every join and leave."""
+_MARK = "#"
+"""No digit, so that the last one of a point's text is always where the name ends."""
 
 
 def _utf16(text: str) -> bytes:
@@ -49,16 +68,30 @@ def ring_choice(names: list[str], topic: str) -> int:
     return chosen
 
 
-def choose_active(consumers: list[Consumer], topic: str, partition: int, by_hash: bool) -> Consumer:
-    """The consumer to be active among ``consumers``, of which there is at least one."""
+def candidates_of(consumers: list[Consumer]) -> list[Consumer]:
+    """Those of the best priority level, in order of name."""
     ordered = sorted(consumers, key=_rank)
+    if not ordered:
+        return ordered
     best = ordered[0].priority
-    candidates = [consumer for consumer in ordered if consumer.priority == best]
+    return [consumer for consumer in ordered if consumer.priority == best]
+
+
+def choose(selector: str, consumers: list[Consumer], topic: str, partition: int, heir: Consumer | None) -> Consumer:
+    """The consumer to be active among ``consumers``, of which there is at least one, in the order in which they came.
+    ``heir`` is who is or is to become active so far. Not for ``balanced``, which looks beyond one topic."""
+    candidates = candidates_of(consumers)
     if len(candidates) == 1:
         return candidates[0]
-    if partition >= 0 and not by_hash:
+    if selector == FIRST:
+        if heir is not None and heir in candidates:
+            return heir
+        best = candidates[0].priority
+        return next(consumer for consumer in consumers if consumer.priority == best)
+    if selector == MODULO and partition >= 0:
         return candidates[partition % len(candidates)]
-    return candidates[ring_choice([consumer.name for consumer in candidates], topic)]
+    mark = _MARK if selector == SEPARATED else ""
+    return candidates[ring_choice([consumer.name + mark for consumer in candidates], topic)]
 
 
 def _rank(consumer: Consumer) -> tuple[int, bytes]:

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTIVE",
+    "BALANCE",
     "DISCONNECTED",
     "DRAINED",
     "EVICTED",
+    "FINISHING",
+    "JOIN",
     "JOINED",
     "LEASED_OUT",
+    "LEAVE",
     "LEFT",
+    "POLICY",
     "Event",
     "History",
     "note",
@@ -32,6 +37,8 @@ JOINED = "joined"
 LEFT = "left"
 ACTIVE = "active"
 """Failover and Exclusive: the consumer is served from now on."""
+FINISHING = "finishing"
+"""Failover: the consumer is to be active, as soon as the one that is has finished what it holds."""
 DRAINED = "drained"
 """The last slot that drained is free; ``lasted_ms`` since the first one began."""
 LEASED_OUT = "leasedOut"
@@ -41,6 +48,9 @@ DISCONNECTED = "disconnected"
 
 EVICTED = "evicted"
 """A backlog quota has passed over the oldest messages."""
+
+JOIN, LEAVE, POLICY, BALANCE = "joined", "left", "policy", "balance"
+"""Why another consumer is active: somebody came, somebody went, the selector is another, topics were evened out."""
 
 _CHANGES = (JOINED, LEFT, ACTIVE)
 
@@ -59,6 +69,9 @@ class Event:
     held: int = 0
     """The entries that a consumer held unacknowledged when it left, or that were evicted."""
     lasted_ms: int = 0
+    why: str = ""
+    """Failover: what made the selector look."""
+    selector: str = ""
 
 
 class History:
@@ -69,6 +82,10 @@ class History:
         self.events: list[Event] = []
         self.changes: int = 0
         """Changes of the assignment, those that are forgotten included."""
+        self.switches: int = 0
+        """Failover: how often a consumer has become active in another's place."""
+        self.repeated: int = 0
+        """Failover: entries that were given to a new active consumer while an earlier one might still finish them."""
 
     def note(self, event: Event) -> None:
         self.events.append(event)
@@ -78,10 +95,12 @@ class History:
             del self.events[: len(self.events) - self.most]
 
 
-def note(sub: Subscription, what: str, consumer: Consumer, slots: int, held: int) -> None:
+def note(
+    sub: Subscription, what: str, consumer: Consumer, slots: int, held: int, why: str = "", selector: str = ""
+) -> None:
     """A line about a consumer into its subscription's history."""
     draining = sub.dispatcher.draining() if sub.dispatcher is not None else 0
-    sub.history.note(Event(sub.topic.broker.now_ms, what, consumer.name, slots, draining, held))
+    sub.history.note(Event(sub.topic.broker.now_ms, what, consumer.name, slots, draining, held, 0, why, selector))
 
 
 def note_drained(sub: Subscription, before: Drains, now: Drains) -> None:

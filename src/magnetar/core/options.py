@@ -70,6 +70,10 @@ class Options:
     dedup_producers_max: int = 10_000
     failover_delay_ms: int = 1_000
     failover_by_hash: bool = False
+    failover_selector: str = ""
+    """Empty: ``modulo``, or ``ring`` where ``failover_by_hash`` says so."""
+    failover_drain_ms: int = 0
+    """How long the active consumer may finish what it holds before another takes over; 0: a pause and a rewind."""
     subscription_types: frozenset[str] = frozenset(("Exclusive", "Shared", "Failover", "Key_Shared"))
     ring_points: int = 100
     key_shared_ring: bool = True

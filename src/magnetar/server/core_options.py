@@ -61,8 +61,6 @@ def core_options(settings: Settings) -> Options:
     o.schema_enforced = s.isSchemaValidationEnforced
     o.deduplication = s.brokerDeduplicationEnabled
     o.dedup_producers_max = s.brokerDeduplicationMaxNumberOfProducers
-    o.failover_delay_ms = s.activeConsumerFailoverDelayTimeMillis
-    o.failover_by_hash = s.activeConsumerFailoverConsistentHashing
     o.subscription_types = frozenset(s.subscriptionTypesEnabled)
     o.ring_points = s.subscriptionKeySharedConsistentHashingReplicaPoints
     o.key_shared_ring = s.subscriptionKeySharedUseConsistentHashing
@@ -81,8 +79,16 @@ def core_options(settings: Settings) -> Options:
     o.entry_timestamp = TIME_INTERCEPTOR in s.brokerEntryMetadataInterceptors
     o.entry_index = INDEX_INTERCEPTOR in s.brokerEntryMetadataInterceptors
     o.entry_metadata_exposed = s.exposingBrokerEntryMetadataToClientEnabled
+    _failover(s, o)
     _policies(s, o)
     return o
+
+
+def _failover(s: Settings, o: Options) -> None:
+    o.failover_delay_ms = s.activeConsumerFailoverDelayTimeMillis
+    o.failover_by_hash = s.activeConsumerFailoverConsistentHashing
+    o.failover_selector = s.activeConsumerFailoverSelector
+    o.failover_drain_ms = s.activeConsumerFailoverDrainMs
 
 
 def _policies(s: Settings, o: Options) -> None:

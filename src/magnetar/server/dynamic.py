@@ -20,6 +20,10 @@ from magnetar.server.settings_load import SettingsError, parse_value, write_valu
 __all__ = ["DYNAMIC", "Dynamic", "NotDynamicError"]
 
 DYNAMIC = (
+    "activeConsumerFailoverConsistentHashing",
+    "activeConsumerFailoverDelayTimeMillis",
+    "activeConsumerFailoverDrainMs",
+    "activeConsumerFailoverSelector",
     "allowAutoSubscriptionCreation",
     "allowAutoTopicCreation",
     "allowAutoTopicCreationType",

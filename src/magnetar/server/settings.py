@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cache
 
+from magnetar.server import settings_choices as choices
 from magnetar.server.settings_key import Key, Value
 from magnetar.server.settings_key import key as _key
 from magnetar.server.settings_key import limit as _limit
@@ -21,15 +22,8 @@ from magnetar.server.settings_key import some as _some
 
 __all__ = ["INDEX_INTERCEPTOR", "TIME_INTERCEPTOR", "Key", "Settings", "Value", "keys"]
 
-_SUBSCRIPTION_TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
-_QUOTA_POLICIES = ("producer_request_hold", "producer_exception", "consumer_backlog_eviction")
 TIME_INTERCEPTOR = "org.apache.pulsar.common.intercept.AppendBrokerTimestampMetadataInterceptor"
 INDEX_INTERCEPTOR = "org.apache.pulsar.common.intercept.AppendIndexMetadataInterceptor"
-_INACTIVE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
-_SCHEMA_STRATEGIES = (
-    "UNDEFINED", "ALWAYS_INCOMPATIBLE", "ALWAYS_COMPATIBLE", "BACKWARD", "FORWARD", "FULL",
-    "BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE",
-)  # fmt: skip
 
 
 @dataclass(slots=True, frozen=True)
@@ -84,7 +78,7 @@ class Settings:
     brokerDeleteInactiveTopicsEnabled: bool = _key(True, "Delete topics that nobody uses.")
     brokerDeleteInactiveTopicsFrequencySeconds: int = _some(60, "Time between two looks for unused topics.")
     brokerDeleteInactiveTopicsMode: str = _key(
-        "delete_when_no_subscriptions", "When a topic counts as unused.", one_of=_INACTIVE_MODES
+        "delete_when_no_subscriptions", "When a topic counts as unused.", one_of=choices.INACTIVE_MODES
     )
     brokerDeleteInactiveTopicsMaxInactiveDurationSeconds: int | None = _key(
         None, "How long a topic stays unused before it is deleted; empty: as the time between looks.", at_least=1
@@ -143,7 +137,7 @@ class Settings:
         -1, "Age in seconds that an unacknowledged message may reach; -1: no limit.", at_least=-1
     )
     backlogQuotaDefaultRetentionPolicy: str = _key(
-        "producer_request_hold", "What happens at the quota.", one_of=_QUOTA_POLICIES
+        "producer_request_hold", "What happens at the quota.", one_of=choices.QUOTA_ACTIONS
     )
     preciseTimeBasedBacklogQuotaCheck: bool = _key(False, "Has no meaning here: ages are always those of messages.")
 
@@ -160,7 +154,7 @@ class Settings:
 
     # Subscriptions and dispatch.
     subscriptionTypesEnabled: tuple[str, ...] = _key(
-        _SUBSCRIPTION_TYPES, "Subscription types that clients may use.", one_of=_SUBSCRIPTION_TYPES
+        choices.SUBSCRIPTION_TYPES, "Subscription types that clients may use.", one_of=choices.SUBSCRIPTION_TYPES
     )
     acknowledgmentAtBatchIndexLevelEnabled: bool = _key(True, "Remember which messages of a batch are acknowledged.")
     subscriptionRedeliveryTrackerEnabled: bool = _key(True, "Count how often a message is delivered.")
@@ -234,7 +228,13 @@ class Settings:
     # Failover and Key_Shared.
     activeConsumerFailoverDelayTimeMillis: int = _limit(1000, "Pause before a newly active consumer gets messages.")
     activeConsumerFailoverConsistentHashing: bool = _key(
-        False, "Choose the active consumer by consistent hashing.", later=True
+        False, "Choose the active consumer of every topic by consistent hashing."
+    )
+    activeConsumerFailoverSelector: str = _key(
+        "", "How the active consumer is chosen; empty: as the setting above says.", one_of=choices.FAILOVER_SELECTORS
+    )
+    activeConsumerFailoverDrainMs: int = _limit(
+        0, "Time for the active consumer to finish what it holds before another takes over; 0: a pause instead."
     )
     subscriptionKeySharedEnable: bool = _key(
         True, "Allow Key_Shared; subscriptionTypesEnabled is the newer way to say it."
@@ -265,7 +265,7 @@ class Settings:
 
     # Schemas and transactions.
     schemaCompatibilityStrategy: str = _key(
-        "FULL", "How a new schema must go with the earlier ones.", one_of=_SCHEMA_STRATEGIES
+        "FULL", "How a new schema must go with the earlier ones.", one_of=choices.SCHEMA_STRATEGIES
     )
     isAllowAutoUpdateSchemaEnabled: bool = _key(True, "Let producers register new schemas.")
     isSchemaValidationEnforced: bool = _key(False, "Refuse producers without a schema on a topic that has one.")

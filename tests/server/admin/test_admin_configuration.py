@@ -19,6 +19,10 @@ from tests.support.wireclient import SubType, WireClient
 
 AT = "brokers/configuration"
 MORE_THAN_PULSAR = {
+    "activeConsumerFailoverConsistentHashing",
+    "activeConsumerFailoverDelayTimeMillis",
+    "activeConsumerFailoverDrainMs",
+    "activeConsumerFailoverSelector",
     "isSchemaValidationEnforced",
     "maxConsumersPerSubscription",
     "maxConsumersPerTopic",
@@ -44,6 +48,7 @@ def test_what_can_be_changed_is_listed_and_means_what_it_means_in_pulsar(served:
 
 def test_every_setting_that_can_be_changed_reaches_the_core(served: Served) -> None:
     texts = {
+        "activeConsumerFailoverSelector": "balanced",
         "allowAutoTopicCreationType": "partitioned",
         "brokerDeleteInactiveTopicsMode": "delete_when_subscriptions_caught_up",
         "schemaCompatibilityStrategy": "BACKWARD",

@@ -94,8 +94,24 @@ def test_failover_names_the_active_consumer(served: Served, wire: WireClient, to
     wire.subscribe(topic, "f", 1, SubType.FAILOVER, name="a")
     wire.subscribe(topic, "f", 2, SubType.FAILOVER, name="b")
     sub = served.get(f"{path(topic)}/stats").json["subscriptions"]["f"]
+    said = sub.pop("failover")
     assert shape(sub) == shapes.FAILOVER
-    assert sub["activeConsumerName"] in ("a", "b")
+    names = ["a", "b"]
+    names.remove(sub["activeConsumerName"])
+    assert (said["selector"], said["activeConsumerName"]) == ("modulo", sub["activeConsumerName"])
+    assert said["nextConsumerName"] == names[0]
+    assert said["activeSince"] > 0
+    first = said["decisions"][0]
+    assert (first["what"], first["consumerName"], first["why"], first["selector"]) == (
+        "active",
+        "a",
+        "joined",
+        "modulo",
+    )
+    assert said["switches"] == len(said["decisions"]) - 1
+    assert said["repeatedEntries"] == 0
+    report = served.get(f"{path(topic)}/subscription/f/explain").json
+    assert report["failover"]["selector"] == "modulo"
 
 
 def test_what_is_not_wanted_is_left_out(served: Served, wire: WireClient, topic: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from magnetar.admin.answers import Fields
+from magnetar.admin.explain import failover_fields
 from magnetar.admin.rates import Rate, Sampler, bytes_out
 from magnetar.admin.stats.common import iso
 from magnetar.core.backlog import backlog_bytes
@@ -14,6 +15,7 @@ from magnetar.core.dispatch.gate import BY_BROKER, BY_SUBSCRIPTION, BY_TOPIC
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
+from magnetar.core.explain.failover import failover_facts
 from magnetar.core.explain.keyed import slots_held_for_others
 from magnetar.core.selector.ring import Ring
 from magnetar.core.selector.split import WidestSplit
@@ -66,10 +68,8 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         "unackedMessages": dispatcher.unacked() if dispatcher is not None else 0,
     }
     found["type"] = sub.kind or "None"
-    active = dispatcher.active() if dispatcher is not None else None
-    if sub.kind in _SINGLE and active is not None:
-        found["activeConsumerName"] = active.name
     found.update(
+        **_active(sub),
         msgRateExpired=0.0,
         msgExpired=sub.expired_count,
         totalMsgExpired=sub.expired_count,
@@ -111,6 +111,18 @@ _ZEROS: Fields = dict.fromkeys(
     ),
     0,
 )
+
+
+def _active(sub: Subscription) -> Fields:
+    """Who is served, and for Failover what there is to say about the choice."""
+    found: Fields = {}
+    active = sub.dispatcher.active() if sub.dispatcher is not None else None
+    if sub.kind in _SINGLE and active is not None:
+        found["activeConsumerName"] = active.name
+    failover = failover_facts(sub)
+    if failover is not None:
+        found["failover"] = failover_fields(failover)
+    return found
 
 
 def _throttled(sub: Subscription) -> Fields:

@@ -148,6 +148,9 @@ _PERSISTENCE = (
 )
 _TYPES_ENABLED = (Choice("-t --types", "", _Types(), "Exclusive,Shared,Failover,Key_Shared, or some of them."),)
 _SCHEMA = (Choice("-c --compatibility", "", click.Choice(_STRATEGIES, False), "The strategy."),)
+_SELECTORS = click.Choice(("modulo", "ring", "separated", "balanced", "first"))
+_SELECTOR = (Choice("-s --selector", "", _SELECTORS, "The selector."),)
+_DRAIN = (Choice("-t --time", "", MILLISECONDS, "At most: 500ms, 30s; 0: not at all."),)
 _THRESHOLD = (Choice("-t --threshold", "", BYTES, "Bytes of backlog: 10M, 16G; 0: only when asked to."),)
 _SNAPSHOTS = _number("-i --interval", "After how many entries; 0: as the broker does.")
 _TTL_TEXT = "after which time a message counts as acknowledged"
@@ -177,6 +180,8 @@ def _common(topic: bool) -> tuple[Policy, ...]:
                (_switch("Whether it does.", "allowAutoSubscriptionCreation"),)),
         Policy("dispatcher-pause-on-ack-state-persistent", "dispatcherPauseOnAckStatePersistent", _PAUSE,
                (_switch("Whether it does.")._replace(flags="--enable/--disable"),)),
+        Policy("failover-selector", "magnetarFailoverSelector", "how the active consumer is chosen", _SELECTOR),
+        Policy("failover-drain", "magnetarFailoverDrainMs", "how long the active consumer may finish", _DRAIN),
         Policy("schema-compatibility-strategy", "schemaCompatibilityStrategy", "how a new schema must go with others",
                _SCHEMA, write="PUT", removable=topic),
         Policy("schema-validation-enforce", "schemaValidationEnforced", "whether producers need a schema",

@@ -130,6 +130,11 @@ class CompactedActive(SingleActive):
         partition = sub.topic.name.partition
         return consumer.send(kept.ledger, kept.number, kept.entry, count, left, redeliveries, partition)
 
+    def counts_from(self) -> int:
+        """Which entries of the view a consumer holds is not known, only that it has those behind it."""
+        view = self.subscription.topic.compaction.view
+        return view.horizon if view is not None else 0
+
     def _rewind(self) -> None:
         self.reading, self.read_out = None, False
         super()._rewind()

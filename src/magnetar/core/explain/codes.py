@@ -15,6 +15,7 @@ __all__ = [
     "DRAINING",
     "FREED_BY",
     "HANDOVER_DELAY",
+    "HANDOVER_DRAIN",
     "LOG_FAILING",
     "LOG_READ",
     "LOG_READ_FAILING",
@@ -43,6 +44,7 @@ ACK_STATE_PAUSE = "ACK_STATE_PAUSE"
 DISPATCH_RATE = "DISPATCH_RATE"
 NO_CONSUMER = "NO_CONSUMER"
 HANDOVER_DELAY = "HANDOVER_DELAY"
+HANDOVER_DRAIN = "HANDOVER_DRAIN"
 SUBSCRIPTION_UNACKED_LIMIT = "SUBSCRIPTION_UNACKED_LIMIT"
 CONSUMER_UNACKED_LIMIT = "CONSUMER_UNACKED_LIMIT"
 CONNECTION_SLOW = "CONNECTION_SLOW"
@@ -77,6 +79,7 @@ FREED_BY: dict[str, str] = {
     LOG_FAILING: "a disk that takes writes again; the broker keeps trying",
     NO_CONSUMER: "a consumer that connects",
     HANDOVER_DELAY: "itself, when the delay is over",
+    HANDOVER_DRAIN: "acknowledgements of the active consumer, its leaving, or itself when the time is over",
     SUBSCRIPTION_UNACKED_LIMIT: "acknowledgements, until half of the limit is left, or consumers that leave",
     CONSUMER_UNACKED_LIMIT: "acknowledgements of that consumer, until half of the limit is left, or disconnecting it",
     CONNECTION_SLOW: "the client reading from its connection again, or disconnecting the consumer",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from magnetar.core.explain.failover import FailoverFacts
+
 __all__ = ["CONSUMERS_MAX", "MESSAGES_MAX", "NAMES_MAX", "ConsumerFacts", "Finding", "KeyReport", "Report"]
 
 NAMES_MAX = 10
@@ -70,6 +72,7 @@ class Report:
     consumers: list[ConsumerFacts]
     last_sent_ms: int
     last_acked_ms: int
+    failover: FailoverFacts | None = None
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.dispatch.shared import Shared
 from magnetar.core.dispatch.single import SingleActive
 from magnetar.core.explain import codes
+from magnetar.core.explain.failover import failover_facts
 from magnetar.core.explain.keyed import keyed_findings, newcomers
 from magnetar.core.explain.limits import dispatch_limits, publish_limits
 from magnetar.core.explain.report import CONSUMERS_MAX, MESSAGES_MAX, NAMES_MAX, ConsumerFacts, Finding, Report
@@ -37,6 +38,7 @@ def explain_subscription(sub: Subscription) -> Report:
         consumers=[_facts(consumer) for consumer in sub.consumers[:CONSUMERS_MAX]],
         last_sent_ms=sub.last_sent_ms,
         last_acked_ms=sub.last_acked_ms,
+        failover=failover_facts(sub),
     )
 
 
@@ -72,10 +74,7 @@ def _findings(sub: Subscription) -> list[Finding]:
     if not sub.consumers or dispatcher is None:
         found.append(Finding(codes.NO_CONSUMER, waiting=sub.backlog()))
     elif isinstance(dispatcher, SingleActive) and dispatcher.handover is not None and sub.backlog():
-        # Reading begins again at the first unacknowledged entry when it is over.
-        names = [consumer.name for consumer in sub.consumers if consumer is dispatcher.current]
-        until_ms = dispatcher.handover.due_ms
-        found.append(Finding(codes.HANDOVER_DELAY, names, 1, waiting=sub.backlog(), until_ms=until_ms))
+        found.append(_handover(sub, dispatcher, dispatcher.handover.due_ms))
     elif _unread(sub) or dispatcher.waiting():
         found += dispatch_limits(sub) + _in_the_way(sub, dispatcher) or [Finding(codes.READY)]
     else:
@@ -83,6 +82,25 @@ def _findings(sub: Subscription) -> list[Finding]:
     # Why nothing new comes is the verdict only where there is nothing else to say.
     limits = publish_limits(sub.topic)
     return limits + found if found[0].code == codes.NOTHING_TO_DELIVER else found + limits
+
+
+def _handover(sub: Subscription, dispatcher: SingleActive, until_ms: int) -> Finding:
+    names = [consumer.name for consumer in sub.consumers if consumer is dispatcher.current]
+    if dispatcher.relief is not None:
+        held = dispatcher.unfinished()
+        return Finding(
+            codes.HANDOVER_DRAIN,
+            consumers=names,
+            consumer_count=1,
+            messages=[sub.acks.floor],
+            message_count=held,
+            waiting=sub.backlog() - held,
+            since_ms=dispatcher.relief.began_ms,
+            until_ms=until_ms,
+            text=dispatcher.relief.successor.name,
+        )
+    # Reading begins again at the first unacknowledged entry when it is over.
+    return Finding(codes.HANDOVER_DELAY, names, 1, waiting=sub.backlog(), until_ms=until_ms)
 
 
 def _nothing_left(sub: Subscription, dispatcher: Dispatcher) -> list[Finding]:

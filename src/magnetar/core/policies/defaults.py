@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from magnetar.core.failover import MODULO, RING
 from magnetar.core.options import Options
 
 __all__ = [
     "default_delayed",
+    "default_failover_selector",
     "default_inactive",
     "default_publish_rate",
     "default_quotas",
@@ -15,6 +17,11 @@ __all__ = [
     "default_subscription_rate",
     "default_topic_rate",
 ]
+
+
+def default_failover_selector(options: Options) -> Any:
+    """Pulsar's switch says the same in its own way, where no selector is set."""
+    return options.failover_selector or (RING if options.failover_by_hash else MODULO)
 
 
 def default_quotas(options: Options) -> Any:

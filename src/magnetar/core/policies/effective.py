@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from magnetar.core.options import FRAME_PADDING_BYTES, Options
+from magnetar.core.policies.defaults import default_failover_selector
 from magnetar.core.policies.table import UNDEFINED
 from magnetar.core.policies.values import (
     Inactive,
@@ -71,6 +72,8 @@ class TopicPolicies:
         """Of single subscriptions, which win over ``subscription_dispatch_rate``."""
         self.subscribe_rate: Rate = Rate(options.subscribe_rate, 0, options.subscribe_rate_period_ms)
         self.pause_on_ack_state: bool = options.pause_on_ack_state
+        self.failover_selector: str = default_failover_selector(options)
+        self.failover_drain_ms: int = options.failover_drain_ms
 
     def put(self, name: str, value: Any) -> None:
         """A policy as it is stored takes the place of what holds so far; those that limit nothing here pass."""
@@ -196,6 +199,14 @@ def _pause(found: TopicPolicies, value: Any) -> None:
     found.pause_on_ack_state = bool(value)
 
 
+def _failover_selector(found: TopicPolicies, value: Any) -> None:
+    found.failover_selector = str(value)
+
+
+def _failover_drain(found: TopicPolicies, value: Any) -> None:
+    found.failover_drain_ms = int(value)
+
+
 _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "retention_policies": _retention,
     "message_ttl_in_seconds": _ttl,
@@ -223,5 +234,7 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "subscription_policies": _dispatch_rates,
     "clusterSubscribeRate": _subscribe_rate,
     "dispatcherPauseOnAckStatePersistentEnabled": _pause,
+    "magnetarFailoverSelector": _failover_selector,
+    "magnetarFailoverDrainMs": _failover_drain,
 }
 """What each policy that acts on a topic does to its limits."""

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from magnetar.core.failover import SELECTORS
 from magnetar.core.options import Options
 from magnetar.core.policies.checks import Check, choice, fields, flag, number, retention, some_of
 from magnetar.core.policies.defaults import (
     default_delayed,
+    default_failover_selector,
     default_inactive,
     default_publish_rate,
     default_quotas,
@@ -202,6 +204,11 @@ POLICIES: tuple[Policy, ...] = (
     Policy("dispatcherPauseOnAckStatePersistentEnabled", "dispatcherPauseOnAckStatePersistent",
            "dispatcherPauseOnAckStatePersistent", flag, lambda o: o.pause_on_ack_state,
            "whether dispatching pauses when acknowledgements cannot be kept"),
+    Policy("magnetarFailoverSelector", "magnetarFailoverSelector", "magnetarFailoverSelector", choice(*SELECTORS),
+           default_failover_selector, "how the active consumer of a Failover subscription is chosen"),
+    Policy("magnetarFailoverDrainMs", "magnetarFailoverDrainMs", "magnetarFailoverDrainMs", number(0),
+           lambda o: o.failover_drain_ms,
+           "milliseconds in which the active consumer may finish what it holds before another takes over; 0: none"),
     Policy("schema_compatibility_strategy", "schemaCompatibilityStrategy", "schemaCompatibilityStrategy",
            choice(*SCHEMA_STRATEGIES), lambda o: "FULL" if o.schema_strategy == UNDEFINED else o.schema_strategy,
            "how a new schema must go with earlier ones", write="PUT", unset=UNDEFINED),

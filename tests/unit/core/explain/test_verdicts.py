@@ -200,6 +200,23 @@ def handover_delay() -> Finding:
     return found
 
 
+@case(codes.HANDOVER_DRAIN)
+def handover_drain() -> Finding:
+    broker, client = one(FAILOVER, failover_drain_ms=5_000)
+    client.publish(b"x")
+    (place,) = [frame.id for frame in client.messages()]
+    other = broker.client()
+    other.consumer("t", kind=FAILOVER, permits=10, consumer_name="better", priority_level=-1)
+    client.publish(b"y")
+    found = verdict(broker.sub())
+    assert (found.text, found.until_ms, found.waiting) == ("better", broker.now_ms + 5_000, 1)
+    assert (found.consumers, found.message_count) == ([broker.sub().consumers[0].name], 1)
+    client.ack(place)
+    assert verdict(broker.sub()).code == codes.WAITING_FOR_ACKS
+    assert other.bodies() == [b"y"]
+    return found
+
+
 @case(codes.SUBSCRIPTION_UNACKED_LIMIT)
 def subscription_unacked_limit() -> Finding:
     broker, client = one(max_unacked_per_subscription=3)
