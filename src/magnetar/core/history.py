@@ -22,6 +22,8 @@ __all__ = [
     "JOINED",
     "LEASED_OUT",
     "LEFT",
+    "RANGES",
+    "SELECTOR",
     "Event",
     "History",
     "note",
@@ -42,6 +44,12 @@ DISCONNECTED = "disconnected"
 EVICTED = "evicted"
 """A backlog quota has passed over the oldest messages."""
 
+SELECTOR = "selector"
+"""Key_Shared: slots are shared out by another selector from now on."""
+
+RANGES = "rebalanced"
+"""Key_Shared: slots changed hands between consumers that stay."""
+
 _CHANGES = (JOINED, LEFT, ACTIVE)
 
 
@@ -59,6 +67,7 @@ class Event:
     held: int = 0
     """The entries that a consumer held unacknowledged when it left, or that were evicted."""
     lasted_ms: int = 0
+    why: str = ""
 
 
 class History:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from magnetar.core.explain.selector import SelectorReport
+
 __all__ = ["CONSUMERS_MAX", "MESSAGES_MAX", "NAMES_MAX", "ConsumerFacts", "Finding", "KeyReport", "Report"]
 
 NAMES_MAX = 10
@@ -70,6 +72,8 @@ class Report:
     consumers: list[ConsumerFacts]
     last_sent_ms: int
     last_acked_ms: int
+    selector: SelectorReport | None = None
+    """Key_Shared: how keys are shared out."""
 
 
 @dataclass(slots=True)

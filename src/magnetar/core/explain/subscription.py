@@ -13,6 +13,7 @@ from magnetar.core.explain import codes
 from magnetar.core.explain.keyed import keyed_findings, newcomers
 from magnetar.core.explain.limits import dispatch_limits, publish_limits
 from magnetar.core.explain.report import CONSUMERS_MAX, MESSAGES_MAX, NAMES_MAX, ConsumerFacts, Finding, Report
+from magnetar.core.explain.selector import explain_selector
 from magnetar.core.source import Source
 from magnetar.core.subscription import Subscription
 
@@ -37,6 +38,7 @@ def explain_subscription(sub: Subscription) -> Report:
         consumers=[_facts(consumer) for consumer in sub.consumers[:CONSUMERS_MAX]],
         last_sent_ms=sub.last_sent_ms,
         last_acked_ms=sub.last_acked_ms,
+        selector=explain_selector(sub),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from magnetar.core.options import FRAME_PADDING_BYTES, Options
-from magnetar.core.policies.table import UNDEFINED
+from magnetar.core.policies.table import SELECTOR_POLICY, UNDEFINED
 from magnetar.core.policies.values import (
     Inactive,
     Quota,
@@ -20,6 +20,7 @@ from magnetar.core.policies.values import (
     publish_rate,
     subscribe_rate,
 )
+from magnetar.core.selector.names import SELECTORS, default_selector
 
 __all__ = ["TopicPolicies"]
 
@@ -68,6 +69,7 @@ class TopicPolicies:
             relative=options.dispatch_rate_relative,
         )
         self.subscribe_rate: Rate = Rate(options.subscribe_rate, 0, options.subscribe_rate_period_ms)
+        self.key_shared_selector: str = default_selector(options)
         self.pause_on_ack_state: bool = options.pause_on_ack_state
 
     def put(self, name: str, value: Any) -> None:
@@ -186,6 +188,10 @@ def _subscribe_rate(found: TopicPolicies, value: Any) -> None:
     found.subscribe_rate = subscribe_rate(value)
 
 
+def _selector(found: TopicPolicies, value: Any) -> None:
+    found.key_shared_selector = SELECTORS[value]
+
+
 def _pause(found: TopicPolicies, value: Any) -> None:
     found.pause_on_ack_state = bool(value)
 
@@ -216,5 +222,6 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "subscriptionDispatchRate": _subscription_dispatch_rate,
     "clusterSubscribeRate": _subscribe_rate,
     "dispatcherPauseOnAckStatePersistentEnabled": _pause,
+    SELECTOR_POLICY: _selector,
 }
 """What each policy that acts on a topic does to its limits."""

@@ -22,8 +22,18 @@ from magnetar.core.policies.defaults import (
     default_topic_rate,
 )
 from magnetar.core.policies.values import EVICT, EXCEPTION, HOLD
+from magnetar.core.selector.names import SELECTORS, default_selector
 
-__all__ = ["BACKLOG_QUOTAS", "POLICIES", "QUOTA_KINDS", "UNDEFINED", "Policy", "backlog_quota", "policy"]
+__all__ = [
+    "BACKLOG_QUOTAS",
+    "POLICIES",
+    "QUOTA_KINDS",
+    "SELECTOR_POLICY",
+    "UNDEFINED",
+    "Policy",
+    "backlog_quota",
+    "policy",
+]
 
 Default = Callable[[Options], Any]
 
@@ -72,6 +82,7 @@ SCHEMA_STRATEGIES = (
     "FULL_TRANSITIVE",
 )
 QUOTA_KINDS = ("destination_storage", "message_age")
+SELECTOR_POLICY = "key_shared_selector"
 BACKLOG_QUOTAS = "backlog_quota_map"
 INACTIVE_MODES = ("delete_when_no_subscriptions", "delete_when_subscriptions_caught_up")
 _quota_fields = fields(limit=-1, limitSize=-1, limitTime=-1, policy=HOLD)
@@ -187,6 +198,8 @@ POLICIES: tuple[Policy, ...] = (
     Policy("dispatcherPauseOnAckStatePersistentEnabled", "dispatcherPauseOnAckStatePersistent",
            "dispatcherPauseOnAckStatePersistent", flag, lambda o: o.pause_on_ack_state,
            "whether dispatching pauses when acknowledgements cannot be kept"),
+    Policy(SELECTOR_POLICY, "keySharedSelector", "keySharedSelector", choice(*SELECTORS), default_selector,
+           "how Key_Shared subscriptions share out keys: " + ", ".join(SELECTORS)),
     Policy("schema_compatibility_strategy", "schemaCompatibilityStrategy", "schemaCompatibilityStrategy",
            choice(*SCHEMA_STRATEGIES), lambda o: "FULL" if o.schema_strategy == UNDEFINED else o.schema_strategy,
            "how a new schema must go with earlier ones", write="PUT", unset=UNDEFINED),
