@@ -20,6 +20,8 @@ from tests.support.wireclient import SubType, WireClient
 AT = "brokers/configuration"
 MORE_THAN_PULSAR = {
     "isSchemaValidationEnforced",
+    "keySharedRebalanceSlotsPerMinute",
+    "keySharedRebalanceThresholdPercent",
     "maxConsumersPerSubscription",
     "maxConsumersPerTopic",
     "maxProducersPerTopic",
@@ -28,6 +30,7 @@ MORE_THAN_PULSAR = {
     "maxUnackedMessagesPerSubscription",
     "schemaCompatibilityStrategy",
     "subscriptionKeySharedConsistentHashingReplicaPoints",
+    "subscriptionKeySharedSelector",
     "subscriptionKeySharedUseConsistentHashing",
     "ttlDurationDefaultInSeconds",
 }
@@ -47,6 +50,7 @@ def test_every_setting_that_can_be_changed_reaches_the_core(served: Served) -> N
         "allowAutoTopicCreationType": "partitioned",
         "brokerDeleteInactiveTopicsMode": "delete_when_subscriptions_caught_up",
         "schemaCompatibilityStrategy": "BACKWARD",
+        "subscriptionKeySharedSelector": "rateAware",
         "subscriptionTypesEnabled": "Exclusive,Shared",
     }
     for name in DYNAMIC:
@@ -112,7 +116,7 @@ def test_the_classic_switch_counts_for_subscriptions_without_consumers(
         wire.subscribe(topic, "s", 4, SubType.KEY_SHARED, name="second")
         sub = served.get(f"{path(topic)}/stats").json["subscriptions"]["s"]
         first, second = sub["consumers"]
-        assert shape(sub) == shapes.KEY_SHARED
+        assert shape({name: one for name, one in sub.items() if name != "keySharedSelector"}) == shapes.KEY_SHARED
         assert shape(first) == shape(second) == shapes.CLASSIC_CONSUMER
         assert first["readPositionWhenJoining"] == f"{ids[0].ledger}:0"
         assert second["readPositionWhenJoining"] == f"{ids[0].ledger}:20"

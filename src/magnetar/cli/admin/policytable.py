@@ -148,6 +148,8 @@ _PERSISTENCE = (
 )
 _TYPES_ENABLED = (Choice("-t --types", "", _Types(), "Exclusive,Shared,Failover,Key_Shared, or some of them."),)
 _SCHEMA = (Choice("-c --compatibility", "", click.Choice(_STRATEGIES, False), "The strategy."),)
+_NAMES = click.Choice(("consistentHashing", "autoSplit", "rateAware", "Key_Failover"), False)
+_SELECTOR = (Choice("-s --selector", "", _NAMES, "The selector."),)
 _THRESHOLD = (Choice("-t --threshold", "", BYTES, "Bytes of backlog: 10M, 16G; 0: only when asked to."),)
 _SNAPSHOTS = _number("-i --interval", "After how many entries; 0: as the broker does.")
 _TTL_TEXT = "after which time a message counts as acknowledged"
@@ -183,6 +185,7 @@ def _common(topic: bool) -> tuple[Policy, ...]:
                (_switch("Whether they do."),), removable=False),
         Policy("compaction-threshold", "compactionThreshold", "at which backlog a topic is compacted", _THRESHOLD,
                write="POST" if topic else "PUT"),
+        Policy("key-shared-selector", "keySharedSelector", "how Key_Shared subscriptions share out keys", _SELECTOR),
     )  # fmt: skip
 
 
