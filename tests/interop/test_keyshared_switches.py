@@ -54,7 +54,9 @@ def test_the_classic_dispatcher_comes_and_goes_when_nobody_is_connected(
     assert not is_classic()
 
 
-def test_ring_and_split_change_when_nobody_is_connected(broker: Broker, client: pulsar.Client, topic: str) -> None:
+def test_ring_and_split_change_at_once_and_points_when_nobody_is_connected(
+    broker: Broker, client: pulsar.Client, topic: str
+) -> None:
     def ranges() -> dict[str, Any]:
         return {name: each["keyHashRangeArrays"] for name, each in consumers(broker, topic).items()}
 
@@ -62,19 +64,13 @@ def test_ring_and_split_change_when_nobody_is_connected(broker: Broker, client: 
     on_the_ring = ranges()
     assert all(len(each) > 20 for each in on_the_ring.values())
     with configured(broker, **{RING: False}):
-        works(client, topic, both, b"ring")
-        assert ranges() == on_the_ring
-        for consumer in both:
-            consumer.close()
-        both = [subscribe(client, topic, name) for name in ("first", "second")]
         works(client, topic, both, b"split")
         assert ranges() == {"first": [[32_769, 65_536]], "second": [[0, 32_768]]}
-    for consumer in both:
-        consumer.close()
-    both = [subscribe(client, topic, name) for name in ("first", "second")]
     works(client, topic, both, b"ring again")
     assert ranges() == on_the_ring
     with configured(broker, **{POINTS: 1}):
+        works(client, topic, both, b"as many points as before")
+        assert ranges() == on_the_ring
         for consumer in both:
             consumer.close()
         both = [subscribe(client, topic, name) for name in ("first", "second")]

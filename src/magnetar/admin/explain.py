@@ -10,6 +10,7 @@ from magnetar.core.explain.entries import describe, entry_in_memory
 from magnetar.core.explain.failover import FailoverFacts
 from magnetar.core.explain.pending import PendingAck
 from magnetar.core.explain.report import ConsumerFacts, Finding, KeyReport, Report
+from magnetar.core.explain.selector import SelectorReport, max_over_mean
 from magnetar.core.history import Event
 from magnetar.core.subscription import Subscription
 from magnetar.core.topic import Topic
@@ -22,7 +23,10 @@ __all__ = [
     "key_report_fields",
     "pending_fields",
     "report_fields",
+    "selector_fields",
 ]
+
+MIXED_ADVICE = "use a key-based batcher in this producer: all of a batch goes by the key of its first message"
 
 
 def id_text(topic: Topic, offset: int) -> str:
@@ -90,6 +94,8 @@ def report_fields(sub: Subscription, report: Report) -> Fields:
         "consumerCount": report.consumer_count,
         "consumers": [_consumer(facts) for facts in report.consumers],
     }
+    if report.selector is not None:
+        found["keySharedSelector"] = selector_fields(report.selector)
     if report.active:
         found["activeConsumerName"] = report.active
     if report.failover is not None:
@@ -112,6 +118,44 @@ def failover_fields(facts: FailoverFacts) -> Fields:
         "decisions": [event_fields(event) for event in facts.decisions],
     }
     return {name: value for name, value in found.items() if value or name in ("switches", "repeatedEntries")}
+
+
+def selector_fields(report: SelectorReport) -> Fields:
+    """How keys are shared out. Consumers have a rate where the selector knows it."""
+    return {
+        "name": report.name,
+        "movedSlots": report.moved_slots,
+        "maxOverMean": round(max_over_mean(report.shares), 3),
+        "consumers": [
+            {
+                "consumerName": share.consumer,
+                "slots": share.slots,
+                "share": round(share.part, 4),
+                "rangeCount": share.range_count,
+                "ranges": share.ranges,
+                **({"rate": round(share.rate, 3)} if share.rate >= 0 else {}),
+            }
+            for share in report.shares
+        ],
+        "decisions": [
+            {
+                "timestamp": one.at_ms,
+                "what": one.what,
+                "consumerName": one.consumer,
+                "otherConsumerName": one.other,
+                "slotsMoved": one.slots,
+                "reason": one.why,
+            }
+            for one in report.decisions
+        ],
+        "hotKeys": [
+            {**key_fields(hot.key), "share": round(hot.part, 4), "consumerName": hot.owner} for hot in report.hot_keys
+        ],
+        "mixedBatches": [
+            {"producerName": row.producer, "batches": row.batches, "mixed": row.mixed, "advice": MIXED_ADVICE}
+            for row in report.mixed
+        ],
+    }
 
 
 def _consumer(facts: ConsumerFacts) -> Fields:

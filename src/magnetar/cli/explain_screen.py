@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 
+from magnetar.cli.explain_selector import selector_lines
 from magnetar.cli.explain_text import MESSAGES_SHOWN, RELEASES, Fields, counted, key_text, sentence, span
 
 __all__ = ["explanation", "history_lines"]
@@ -37,7 +38,7 @@ def explanation(answer: Fields, release: Callable[[str], str]) -> list[str]:
     found += [""]
     for finding in answer["findings"]:
         found += _lines(finding, now_ms, release)
-    found += ["", *_figures(answer, now_ms)]
+    found += ["", *_figures(answer, now_ms), *selector_lines(answer)]
     return found
 
 
@@ -100,6 +101,8 @@ _HAPPENED: dict[str, str] = {
     "drained": "the drain is over, it took {lasted}",
     "leasedOut": "{name} held a drain for too long and is disconnected",
     "disconnected": "{name} is disconnected by an operator",
+    "selector": "another selector shares out the slots",
+    "rebalanced": "slots were moved between consumers that stay",
 }
 
 
@@ -119,6 +122,8 @@ def history_lines(events: list[Fields], now_ms: int) -> list[str]:
             )
             if event.get(name)
         ]
+        if event.get("reason"):
+            details.append(event["reason"])
         ago = span(now_ms - event["timestamp"])
         found.append(f"  {ago:>12} ago  {text}" + (f": {', '.join(details)}" if details else ""))
     return found

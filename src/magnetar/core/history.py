@@ -27,6 +27,8 @@ __all__ = [
     "LEAVE",
     "LEFT",
     "POLICY",
+    "RANGES",
+    "SELECTOR",
     "Event",
     "History",
     "note",
@@ -51,6 +53,11 @@ EVICTED = "evicted"
 
 JOIN, LEAVE, POLICY, BALANCE = "joined", "left", "policy", "balance"
 """Why another consumer is active: somebody came, somebody went, the selector is another, topics were evened out."""
+SELECTOR = "selector"
+"""Key_Shared: slots are shared out by another selector from now on."""
+
+RANGES = "rebalanced"
+"""Key_Shared: slots changed hands between consumers that stay."""
 
 _CHANGES = (JOINED, LEFT, ACTIVE)
 

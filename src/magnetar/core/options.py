@@ -78,6 +78,12 @@ class Options:
     ring_points: int = 100
     key_shared_ring: bool = True
     """Whether Key_Shared uses the consistent hash ring; else the widest-range split."""
+    key_shared_selector: str = ""
+    """One of ``core/selector/names.py``; empty: as ``key_shared_ring`` says."""
+    rebalance_slots: int = 0
+    """How many slots the rate-aware selector may move in a minute while nobody joins or leaves; 0: none."""
+    rebalance_percent: int = 10
+    """How far the busiest consumer may be above the mean rate before slots are moved."""
     key_shared_classic: bool = False
     """Whether new dispatchers of Key_Shared follow the older rule of recently joined consumers."""
     key_shared_unblocking_ms: int = 10

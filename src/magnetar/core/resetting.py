@@ -47,6 +47,8 @@ def set_properties(sub: Subscription, properties: dict[str, str], done: Done) ->
     refuse_moving(sub)
     sub.properties = properties
     sub.write_whole()
+    if sub.dispatcher is not None:
+        sub.dispatcher.follow_policies(sub.topic.policies)
     sub.topic.broker.when_durable(done)
 
 

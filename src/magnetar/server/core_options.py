@@ -120,4 +120,7 @@ def _policies(s: Settings, o: Options) -> None:
     o.throttle_caught_up = s.dispatchThrottlingOnNonBacklogConsumerEnabled
     o.subscribe_rate = s.subscribeThrottlingRatePerConsumer
     o.subscribe_rate_period_ms = s.subscribeRatePeriodPerConsumerInSecond * 1000
+    o.key_shared_selector = s.subscriptionKeySharedSelector
+    o.rebalance_slots = s.keySharedRebalanceSlotsPerMinute
+    o.rebalance_percent = s.keySharedRebalanceThresholdPercent
     o.pause_on_ack_state = s.dispatcherPauseOnAckStatePersistentEnabled

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cache
 
+from magnetar.core.selector.names import SELECTORS
 from magnetar.server import settings_choices as choices
 from magnetar.server.settings_key import Key, Value
 from magnetar.server.settings_key import key as _key
@@ -241,6 +242,15 @@ class Settings:
     )
     subscriptionKeySharedUseConsistentHashing: bool = _key(
         True, "Share keys by consistent hashing, else by splitting ranges."
+    )
+    subscriptionKeySharedSelector: str = _key(
+        "", "How keys are shared; empty: as the setting above says. Magnetar's own.", one_of=tuple(SELECTORS)
+    )
+    keySharedRebalanceSlotsPerMinute: int = _limit(
+        0, "Slots that rateAware may move in a minute while consumers stay; 0: none. Magnetar's own setting."
+    )
+    keySharedRebalanceThresholdPercent: int = _some(
+        10, "How far the busiest consumer is above the mean rate before slots move. Magnetar's own setting."
     )
     subscriptionKeySharedConsistentHashingReplicaPoints: int = _some(100, "Points of each consumer on the ring.")
     subscriptionKeySharedUseClassicPersistentImplementation: bool = _key(

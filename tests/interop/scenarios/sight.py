@@ -54,7 +54,9 @@ def configured(broker: Broker, **settings: object) -> Iterator[None]:
     names = "brokers/configuration"
     try:
         for name, value in settings.items():
-            status, answer = broker.rest("POST", f"{names}/{name}/{str(value).lower()}")
+            status, answer = broker.rest(
+                "POST", f"{names}/{name}/{str(value).lower() if isinstance(value, bool) else value}"
+            )
             assert status == 204, answer
         yield
     finally:

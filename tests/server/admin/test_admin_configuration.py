@@ -24,6 +24,8 @@ MORE_THAN_PULSAR = {
     "activeConsumerFailoverDrainMs",
     "activeConsumerFailoverSelector",
     "isSchemaValidationEnforced",
+    "keySharedRebalanceSlotsPerMinute",
+    "keySharedRebalanceThresholdPercent",
     "maxConsumersPerSubscription",
     "maxConsumersPerTopic",
     "maxProducersPerTopic",
@@ -32,6 +34,7 @@ MORE_THAN_PULSAR = {
     "maxUnackedMessagesPerSubscription",
     "schemaCompatibilityStrategy",
     "subscriptionKeySharedConsistentHashingReplicaPoints",
+    "subscriptionKeySharedSelector",
     "subscriptionKeySharedUseConsistentHashing",
     "ttlDurationDefaultInSeconds",
 }
@@ -52,6 +55,7 @@ def test_every_setting_that_can_be_changed_reaches_the_core(served: Served) -> N
         "allowAutoTopicCreationType": "partitioned",
         "brokerDeleteInactiveTopicsMode": "delete_when_subscriptions_caught_up",
         "schemaCompatibilityStrategy": "BACKWARD",
+        "subscriptionKeySharedSelector": "rateAware",
         "subscriptionTypesEnabled": "Exclusive,Shared",
     }
     for name in DYNAMIC:
@@ -117,7 +121,7 @@ def test_the_classic_switch_counts_for_subscriptions_without_consumers(
         wire.subscribe(topic, "s", 4, SubType.KEY_SHARED, name="second")
         sub = served.get(f"{path(topic)}/stats").json["subscriptions"]["s"]
         first, second = sub["consumers"]
-        assert shape(sub) == shapes.KEY_SHARED
+        assert shape({name: one for name, one in sub.items() if name != "keySharedSelector"}) == shapes.KEY_SHARED
         assert shape(first) == shape(second) == shapes.CLASSIC_CONSUMER
         assert first["readPositionWhenJoining"] == f"{ids[0].ledger}:0"
         assert second["readPositionWhenJoining"] == f"{ids[0].ledger}:20"

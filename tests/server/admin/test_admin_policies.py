@@ -31,6 +31,7 @@ SAMPLES: dict[str, object] = {
     "delayed_delivery_policies": {"tickTime": 500, "active": True, "maxDeliveryDelayInMillis": 0},
     "dispatcherPauseOnAckStatePersistentEnabled": True,
     "magnetarFailoverSelector": "balanced",
+    "key_shared_selector": "rateAware",
     "schema_compatibility_strategy": "BACKWARD",
     "schema_validation_enforced": True,
     "is_allow_auto_update_schema": False,

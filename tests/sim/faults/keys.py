@@ -7,6 +7,7 @@ from tests.sim.plant import Planted
 __all__ = ["KEYS"]
 
 _KEYSHARED = "core/dispatch/keyshared.py"
+_RESELECT = "core/dispatch/reselect.py"
 _SKIMMING = {
     "look_ahead_per_consumer": 1, "look_ahead_per_subscription": 2, "tail_cache_bytes": 0, "read_batch_entries": 1,
 }  # fmt: skip
@@ -36,13 +37,9 @@ KEYS: tuple[Planted, ...] = (
     Planted(
         "drains_only_for_joiner",
         "slots that move between consumers that were there already do not drain",
-        _KEYSHARED,
-        "        for consumer in self.subscription.consumers:\n            for word in consumer.pending.values():\n"
-        "                key_hash = pending_hash(word)\n                slot = slot_of(key_hash)\n"
-        "                if self.owner(slot) is not consumer:",
-        "        for consumer in self.subscription.consumers[:1]:\n            for word in consumer.pending.values():\n"
-        "                key_hash = pending_hash(word)\n                slot = slot_of(key_hash)\n"
-        "                if self.owner(slot) is not consumer:",
+        _RESELECT,
+        "    slot_of = dispatcher.selector.slot_of\n    for consumer in dispatcher.subscription.consumers:\n",
+        "    slot_of = dispatcher.selector.slot_of\n    for consumer in dispatcher.subscription.consumers[:1]:\n",
         ("drains",),
     ),
     Planted(
@@ -74,9 +71,9 @@ KEYS: tuple[Planted, ...] = (
     Planted(
         "returned_range",
         "a drain that ends because the slot returns to its holder is not noticed (#24736)",
-        _KEYSHARED,
-        "        fresh = before.begin()\n",
-        "        fresh = before if before.active else before.begin()\n",
+        _RESELECT,
+        "    fresh = before.begin()\n    now_ms",
+        "    fresh = before if before.active else before.begin()\n    now_ms",
         ("drains", "liveness", "no_exception", "at_rest"),
     ),
     Planted(
@@ -113,9 +110,9 @@ KEYS: tuple[Planted, ...] = (
         "joined_while_sending",
         "a consumer that joins is sent keys that others hold, until somebody leaves (PIP-379, section 7)",
         _KEYSHARED,
-        "        self.selector.add(consumer)\n        self._reassign()\n",
-        "        self.selector.add(consumer)\n        ordered, self.ordered = self.ordered, False\n"
-        "        self._reassign()\n        self.ordered = ordered\n",
+        "        self.seat(consumer)\n        self.ranges_moved()\n",
+        "        self.seat(consumer)\n        ordered, self.ordered = self.ordered, False\n"
+        "        self.ranges_moved()\n        self.ordered = ordered\n",
         ("one_holder",),
         audit_every=1_000,
         weights=_BUSY,

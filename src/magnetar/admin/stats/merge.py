@@ -40,7 +40,7 @@ _OF_ONE_CLIENT = (
     "keyHashRangeArrays",
     "metadata",
 )
-_OF_ONE_CURSOR = ("activeConsumerName", "keySharedMode")
+_OF_ONE_CURSOR = ("activeConsumerName", "keySharedMode", "keySharedSelector")
 
 
 def merged(parts: list[Fields]) -> Fields:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from magnetar.admin.answers import Fields
-from magnetar.admin.explain import failover_fields
+from magnetar.admin.explain import failover_fields, selector_fields
 from magnetar.admin.rates import Rate, Sampler, bytes_out
 from magnetar.admin.stats.common import iso
 from magnetar.core.backlog import backlog_bytes
@@ -17,9 +17,7 @@ from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.pending import PendingDispatcher
 from magnetar.core.explain.failover import failover_facts
 from magnetar.core.explain.keyed import slots_held_for_others
-from magnetar.core.selector.ring import Ring
-from magnetar.core.selector.split import WidestSplit
-from magnetar.core.selector.sticky import StickyRanges
+from magnetar.core.explain.selector import explain_selector, owned_ranges
 from magnetar.core.subscription import Subscription
 
 __all__ = ["RANGES_MAX", "blocked", "delayed_index_bytes", "subscription_stats"]
@@ -85,6 +83,7 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
     )
     if sub.kind == _KEY_SHARED:
         found["keySharedMode"] = "STICKY" if sub.sticky else "AUTO_SPLIT"
+        found.update(_selector(sub) if with_consumers else {})
     found.update(
         consumersAfterMarkDeletePosition=_newcomers(sub),
         drainingHashesCount=sum(len(rows) for rows in drains.values()),
@@ -100,6 +99,12 @@ def subscription_stats(sub: Subscription, rates: Sampler, with_consumers: bool) 
         replicated=False,
     )
     return found
+
+
+def _selector(sub: Subscription) -> Fields:
+    """How keys are shared out, which Pulsar does not say."""
+    found = explain_selector(sub)
+    return {"keySharedSelector": selector_fields(found)} if found is not None else {}
 
 
 _ZEROS: Fields = dict.fromkeys(
@@ -153,18 +158,8 @@ def _drains(sub: Subscription) -> Drains:
 
 
 def _consumers(sub: Subscription, rates: Sampler, drains: Drains) -> list[Fields]:
-    ranges = _shares(sub.dispatcher.selector) if isinstance(sub.dispatcher, KeyedDispatcher) else {}
+    ranges = owned_ranges(sub.dispatcher.selector) if isinstance(sub.dispatcher, KeyedDispatcher) else {}
     return [_consumer(one, rates.rate(one), drains.get(one, []), ranges.get(one, [])) for one in sub.consumers]
-
-
-def _shares(selector: Ring | WidestSplit | StickyRanges) -> dict[Consumer, list[tuple[int, int]]]:
-    """The ranges of slots that each consumer owns; a ring has very many and keeps them at hand."""
-    if isinstance(selector, Ring):
-        return selector.shares()
-    found: dict[Consumer, list[tuple[int, int]]] = {}
-    for low, high, owner in selector.ranges():
-        found.setdefault(owner, []).append((low, high))
-    return found
 
 
 def _consumer(consumer: Consumer, rate: Rate, draining: list[Drain], ranges: list[tuple[int, int]]) -> Fields:

@@ -151,6 +151,8 @@ _SCHEMA = (Choice("-c --compatibility", "", click.Choice(_STRATEGIES, False), "T
 _SELECTORS = click.Choice(("modulo", "ring", "separated", "balanced", "first"))
 _SELECTOR = (Choice("-s --selector", "", _SELECTORS, "The selector."),)
 _DRAIN = (Choice("-t --time", "", MILLISECONDS, "At most: 500ms, 30s; 0: not at all."),)
+_KEY_SELECTORS = click.Choice(("consistentHashing", "autoSplit", "rateAware", "Key_Failover"), False)
+_KEY_SELECTOR = (Choice("-s --selector", "", _KEY_SELECTORS, "The selector."),)
 _THRESHOLD = (Choice("-t --threshold", "", BYTES, "Bytes of backlog: 10M, 16G; 0: only when asked to."),)
 _SNAPSHOTS = _number("-i --interval", "After how many entries; 0: as the broker does.")
 _TTL_TEXT = "after which time a message counts as acknowledged"
@@ -188,6 +190,7 @@ def _common(topic: bool) -> tuple[Policy, ...]:
                (_switch("Whether they do."),), removable=False),
         Policy("compaction-threshold", "compactionThreshold", "at which backlog a topic is compacted", _THRESHOLD,
                write="POST" if topic else "PUT"),
+        Policy("key-shared-selector", "keySharedSelector", "how Key_Shared shares out keys", _KEY_SELECTOR),
     )  # fmt: skip
 
 

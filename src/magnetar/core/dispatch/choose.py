@@ -10,8 +10,8 @@ from magnetar.core.dispatch.compacted import CompactedActive
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.keyshared import KeyShared
 from magnetar.core.dispatch.shared import Shared
+from magnetar.core.selector.names import wanted_selector
 from magnetar.core.selector.ring import Ring
-from magnetar.core.selector.split import WidestSplit
 
 if TYPE_CHECKING:
     from magnetar.core.subscription import Subscription
@@ -41,6 +41,6 @@ def outdated(subscription: Subscription) -> bool:
     if isinstance(dispatcher, ClassicKeyShared) != options.key_shared_classic:
         return True
     selector = dispatcher.selector
-    if isinstance(selector, Ring):
-        return not options.key_shared_ring or selector.points != options.ring_points
-    return isinstance(selector, WidestSplit) and options.key_shared_ring
+    if dispatcher.selector_name != wanted_selector(subscription):
+        return True
+    return isinstance(selector, Ring) and selector.points != options.ring_points

@@ -42,6 +42,7 @@ class ClassicKeyShared(KeyedDispatcher):
 
     def __init__(self, subscription: Subscription) -> None:
         super().__init__(subscription, CLASSIC_RING_SLOTS)
+        self.follows_selector = False
         self.waiting_slots: Waiting = Waiting()
         self.batch: list[tuple[int, bytes, int]] = []
         """Read and not handed out yet: offset, entry, count."""
@@ -53,13 +54,13 @@ class ClassicKeyShared(KeyedDispatcher):
     # -- consumers come and go ---------------------------------------------------------------------------------------
 
     def add(self, consumer: Consumer) -> None:
-        self.selector.add(consumer)
+        self.seat(consumer)
         self.joined_at[consumer] = self.read_next
         if self.ordered and len(self.subscription.consumers) > 1 and self.read_next > self.subscription.acks.floor:
             self.recent[consumer] = self.read_next
 
     def remove(self, consumer: Consumer) -> None:
-        self.selector.remove(consumer)
+        self.unseat(consumer)
         del self.joined_at[consumer]
         self.recent.pop(consumer, None)
         self.give_back_all(consumer)

@@ -26,6 +26,7 @@ from magnetar.core.dispatch.draining import Drains
 from magnetar.core.dispatch.duekeys import DueKeys
 from magnetar.core.dispatch.keyed import KeyedDispatcher
 from magnetar.core.dispatch.lease import DrainLease
+from magnetar.core.dispatch.reselect import Selector, moved_drains, rebuilt_drains
 from magnetar.core.dispatch.skim import Skim
 from magnetar.core.dispatch.waiting import Line, Waiting
 from magnetar.core.entryinfo import DELAYED
@@ -71,15 +72,15 @@ class KeyShared(KeyedDispatcher):
     # -- consumers come and go ---------------------------------------------------------------------------------------
 
     def add(self, consumer: Consumer) -> None:
-        self.selector.add(consumer)
-        self._reassign()
+        self.seat(consumer)
+        self.ranges_moved()
 
     def remove(self, consumer: Consumer) -> None:
-        self.selector.remove(consumer)
+        self.unseat(consumer)
         self.owners.clear()
         self.give_back_all(consumer)
         if self.subscription.consumers:
-            self._reassign()
+            self.ranges_moved()
         else:
             self._clear()
         self.subscription.topic.broker.wake(self.subscription)
@@ -109,11 +110,16 @@ class KeyShared(KeyedDispatcher):
                 self.owners[slot] = found
         return found
 
-    def _reassign(self) -> None:
+    def leave_selector(self, following: Selector) -> None:
+        self.drains = moved_drains(self, self.drains, following)
+
+    def ranges_moved(self) -> None:
         """Slots have moved: find out anew which keys drain, and whose queue each waiting entry is in."""
         self.owners.clear()
         if self.ordered:
-            self._rebuild_drains()
+            before, self.drains = self.drains, rebuilt_drains(self, self.drains)
+            note_drained(self.subscription, before, self.drains)
+            self.lease.watch()
         for consumer in self.subscription.consumers:
             consumer.line = Line()
         self.freed.clear()
@@ -122,24 +128,6 @@ class KeyShared(KeyedDispatcher):
         if self.skim is not None:
             self.skim.again()
         self.subscription.topic.broker.wake(self.subscription)
-
-    def _rebuild_drains(self) -> None:
-        before = self.drains
-        fresh = before.begin()
-        now = self.subscription.topic.broker.now_ms
-        slot_of = self.selector.slot_of
-        for consumer in self.subscription.consumers:
-            for word in consumer.pending.values():
-                key_hash = pending_hash(word)
-                slot = slot_of(key_hash)
-                if self.owner(slot) is not consumer:
-                    fresh.add(key_hash, slot, now, before)
-        if fresh.keys_left_out:
-            fresh.coarsen({key_hash: slot_of(key_hash) for key_hash in fresh.keys})
-        fresh.cleared_total += before.ended(fresh)
-        self.drains = fresh
-        note_drained(self.subscription, before, fresh)
-        self.lease.watch()
 
     # -- drains end --------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from magnetar.core.explain.failover import FailoverFacts
+from magnetar.core.explain.selector import SelectorReport
 
 __all__ = ["CONSUMERS_MAX", "MESSAGES_MAX", "NAMES_MAX", "ConsumerFacts", "Finding", "KeyReport", "Report"]
 
@@ -73,6 +74,8 @@ class Report:
     last_sent_ms: int
     last_acked_ms: int
     failover: FailoverFacts | None = None
+    selector: SelectorReport | None = None
+    """Key_Shared: how keys are shared out."""
 
 
 @dataclass(slots=True)

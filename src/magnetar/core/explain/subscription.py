@@ -14,6 +14,7 @@ from magnetar.core.explain.failover import failover_facts
 from magnetar.core.explain.keyed import keyed_findings, newcomers
 from magnetar.core.explain.limits import dispatch_limits, publish_limits
 from magnetar.core.explain.report import CONSUMERS_MAX, MESSAGES_MAX, NAMES_MAX, ConsumerFacts, Finding, Report
+from magnetar.core.explain.selector import explain_selector
 from magnetar.core.source import Source
 from magnetar.core.subscription import Subscription
 
@@ -39,6 +40,7 @@ def explain_subscription(sub: Subscription) -> Report:
         last_sent_ms=sub.last_sent_ms,
         last_acked_ms=sub.last_acked_ms,
         failover=failover_facts(sub),
+        selector=explain_selector(sub),
     )
 
 

@@ -103,10 +103,10 @@ class Keyed(KeyedDispatcher):
         self.dropped: int = 0
 
     def add(self, consumer: Consumer) -> None:
-        self.selector.add(consumer)
+        self.seat(consumer)
 
     def remove(self, consumer: Consumer) -> None:
-        self.selector.remove(consumer)
+        self.unseat(consumer)
 
     def dispatch(self) -> None:
         """Nothing waits here."""
@@ -120,11 +120,14 @@ class Keyed(KeyedDispatcher):
     def offer(self, entries: list[bytes], counts: list[int]) -> None:
         sub, selector = self.subscription, self.selector
         for k in range(len(entries)):
-            owner = selector.select(selector.slot_of(murmur3(sticky_key(entries[k]))))
+            key_hash = murmur3(sticky_key(entries[k]))
+            owner = selector.select(selector.slot_of(key_hash))
             if owner is None or not owner.ready():
                 self.dropped += counts[k] & COUNT
             else:
                 _deliver(sub, owner, entries[k], counts[k])
+                if self.load is not None:
+                    self.observe(self.load, key_hash, counts[k] & COUNT)
 
 
 class OneActive(SingleActive):

@@ -10,7 +10,7 @@ from typing import Any
 
 from magnetar.core.options import FRAME_PADDING_BYTES, Options
 from magnetar.core.policies.defaults import default_failover_selector
-from magnetar.core.policies.table import UNDEFINED
+from magnetar.core.policies.table import SELECTOR_POLICY, UNDEFINED
 from magnetar.core.policies.values import (
     Inactive,
     Quota,
@@ -21,6 +21,7 @@ from magnetar.core.policies.values import (
     publish_rate,
     subscribe_rate,
 )
+from magnetar.core.selector.names import SELECTORS, default_selector
 
 __all__ = ["TopicPolicies"]
 
@@ -71,6 +72,7 @@ class TopicPolicies:
         self.dispatch_rates: dict[str, Rate] = {}
         """Of single subscriptions, which win over ``subscription_dispatch_rate``."""
         self.subscribe_rate: Rate = Rate(options.subscribe_rate, 0, options.subscribe_rate_period_ms)
+        self.key_shared_selector: str = default_selector(options)
         self.pause_on_ack_state: bool = options.pause_on_ack_state
         self.failover_selector: str = default_failover_selector(options)
         self.failover_drain_ms: int = options.failover_drain_ms
@@ -195,6 +197,10 @@ def _subscribe_rate(found: TopicPolicies, value: Any) -> None:
     found.subscribe_rate = subscribe_rate(value)
 
 
+def _selector(found: TopicPolicies, value: Any) -> None:
+    found.key_shared_selector = SELECTORS[value]
+
+
 def _pause(found: TopicPolicies, value: Any) -> None:
     found.pause_on_ack_state = bool(value)
 
@@ -236,5 +242,6 @@ _PUT: dict[str, Callable[[TopicPolicies, Any], None]] = {
     "dispatcherPauseOnAckStatePersistentEnabled": _pause,
     "magnetarFailoverSelector": _failover_selector,
     "magnetarFailoverDrainMs": _failover_drain,
+    SELECTOR_POLICY: _selector,
 }
 """What each policy that acts on a topic does to its limits."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from magnetar.core.failover import SELECTORS
+from magnetar.core.failover import SELECTORS as FAILOVER_SELECTORS
 from magnetar.core.options import Options
 from magnetar.core.policies.checks import Check, choice, fields, flag, number, retention, some_of
 from magnetar.core.policies.defaults import (
@@ -25,12 +25,14 @@ from magnetar.core.policies.defaults import (
     default_topic_rate,
 )
 from magnetar.core.policies.values import EVICT, EXCEPTION, HOLD
+from magnetar.core.selector.names import SELECTORS, default_selector
 
 __all__ = [
     "BACKLOG_QUOTAS",
     "POLICIES",
     "QUOTA_KINDS",
     "RETENTION",
+    "SELECTOR_POLICY",
     "SUBSCRIPTION_POLICIES",
     "UNDEFINED",
     "Policy",
@@ -85,6 +87,7 @@ SCHEMA_STRATEGIES = (
     "FULL_TRANSITIVE",
 )
 QUOTA_KINDS = ("destination_storage", "message_age")
+SELECTOR_POLICY = "key_shared_selector"
 BACKLOG_QUOTAS = "backlog_quota_map"
 RETENTION = "retention_policies"
 SUBSCRIPTION_POLICIES = "subscription_policies"
@@ -204,11 +207,14 @@ POLICIES: tuple[Policy, ...] = (
     Policy("dispatcherPauseOnAckStatePersistentEnabled", "dispatcherPauseOnAckStatePersistent",
            "dispatcherPauseOnAckStatePersistent", flag, lambda o: o.pause_on_ack_state,
            "whether dispatching pauses when acknowledgements cannot be kept"),
-    Policy("magnetarFailoverSelector", "magnetarFailoverSelector", "magnetarFailoverSelector", choice(*SELECTORS),
+    Policy("magnetarFailoverSelector", "magnetarFailoverSelector", "magnetarFailoverSelector",
+           choice(*FAILOVER_SELECTORS),
            default_failover_selector, "how the active consumer of a Failover subscription is chosen"),
     Policy("magnetarFailoverDrainMs", "magnetarFailoverDrainMs", "magnetarFailoverDrainMs", number(0),
            lambda o: o.failover_drain_ms,
            "milliseconds in which the active consumer may finish what it holds before another takes over; 0: none"),
+    Policy(SELECTOR_POLICY, "keySharedSelector", "keySharedSelector", choice(*SELECTORS), default_selector,
+           "how Key_Shared subscriptions share out keys: " + ", ".join(SELECTORS)),
     Policy("schema_compatibility_strategy", "schemaCompatibilityStrategy", "schemaCompatibilityStrategy",
            choice(*SCHEMA_STRATEGIES), lambda o: "FULL" if o.schema_strategy == UNDEFINED else o.schema_strategy,
            "how a new schema must go with earlier ones", write="PUT", unset=UNDEFINED),
