@@ -56,6 +56,9 @@ def _cursor(sub: SubBook, core_sub: Subscription) -> None:
 
 def _consumers(world: World, sub: SubBook, core_sub: Subscription) -> None:
     dispatcher = core_sub.dispatcher
+    active = [holder for holder in sub.holders if holder.active]
+    if len(active) > 1:
+        raise Violation("one_active", f"{active} all believe that they are active on {sub.place.name}")
     known = {(holder.peer, holder.id): holder for holder in sub.holders}
     numbers = [(_peer_number(world, consumer), consumer.id) for consumer in core_sub.consumers]
     for place, holder in known.items():

@@ -156,12 +156,6 @@ def active_changed(peer: Peer, ident: int, active: bool) -> None:
     if holder is not None:
         holder.active = active
         holder.last = -1
-        if active:
-            for other in holder.sub.holders:
-                if other is not holder and other.active:
-                    # The notices of one change reach several connections; the earlier active one hears of it too.
-                    other.active = False
-                    other.last = -1
 
 
 def end_told(peer: Peer, ident: int) -> None:

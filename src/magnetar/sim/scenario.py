@@ -148,4 +148,8 @@ def _options(chance: Random) -> dict[str, Any]:
         # The books do not know yet of topics that go by themselves.
         "delete_inactive": False,
         "liveness_probe_ms": chance.choice((10, 500)),
+        "key_shared_selector": chance.choice(("", "", "", "rateAware")),
+        "rebalance_slots": chance.choice((0, 0, 5_000)),
+        "failover_selector": chance.choice(("", "", "balanced", "first", "separated")),
+        "failover_drain_ms": chance.choice((0, 0, 50, 2_000)),
     }

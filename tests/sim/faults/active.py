@@ -35,7 +35,7 @@ ACTIVE: tuple[Planted, ...] = (
         "        if consumer is None or not consumer.ready():",
         ("active_order", "liveness"),
         world="failover",
-        options={"failover_delay_ms": 1_000},
+        options={"failover_delay_ms": 1_000, "failover_drain_ms": 0, "failover_selector": ""},
     ),
     Planted(
         "epoch_kept",

@@ -21,7 +21,7 @@ KEYS: tuple[Planted, ...] = (
         "the dispatcher of before PIP-282, which follows positions and not keys",
         "", "", "",
         ("one_holder", "key_order"),
-        options={"key_shared_classic": True, "message_ttl_ms": 0},
+        options={"key_shared_classic": True, "message_ttl_ms": 0, "key_shared_nack_order": False},
         weights={**_BUSY, "skip": 0, "expire": 0, "policy": 0, "seek": 0},
         audit_every=1_000,
     ),
@@ -85,6 +85,7 @@ KEYS: tuple[Planted, ...] = (
         "        self.subscription.topic.broker.wake(self.subscription)\n\n    def draining",
         "            pass\n\n    def draining",
         ("liveness",),
+        seeds=150,
     ),
     Planted(
         "nack_order",
@@ -105,6 +106,7 @@ KEYS: tuple[Planted, ...] = (
         ("key_order",),
         options={"key_shared_unblocking_ms": 100},
         weights=_BUSY,
+        seeds=150,
     ),
     Planted(
         "joined_while_sending",
@@ -158,5 +160,6 @@ KEYS: tuple[Planted, ...] = (
         options=_SKIMMING,
         weights={"read": 60, "publish": 200, "nack": 20},
 
+        seeds=200,
     ),
 )  # fmt: skip

@@ -20,12 +20,14 @@ __all__ = ["OPERATORS"]
 
 _POLICIES = ("max_unacked_messages_per_consumer", "max_unacked_messages_per_subscription", "message_ttl_in_seconds")
 
-_OPTIONS: tuple[tuple[str, tuple[int, ...]], ...] = (
+_OPTIONS: tuple[tuple[str, tuple[int | str, ...]], ...] = (
     ("key_shared_unblocking_ms", (0, 10, 100)),
     ("key_shared_drain_lease_ms", (0, 100)),
     ("look_ahead_per_consumer", (1, 4, 100)),
     ("look_ahead_per_subscription", (2, 10, 1_000)),
     ("round_robin_entries", (1, 20)),
+    ("key_shared_selector", ("consistentHashing", "autoSplit", "rateAware")),
+    ("failover_selector", ("modulo", "balanced", "first")),
 )
 
 
