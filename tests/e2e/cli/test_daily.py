@@ -103,7 +103,7 @@ def test_partitions(running: Running, topic: str) -> None:
     assert lines(running, "topics", "get-partitioned-topic-metadata", topic)[0] == "partitions: 3"
     assert value(running, "topics", "partitioned-stats", topic)["metadata"]["partitions"] == 3
     assert lines(running, "topics", "partitioned-stats", topic, "--per-partition")[0].split() == ["partitions", "3"]
-    assert "'magnetar topics delete-partitioned-topic'" in refused(running, "topics", "delete", topic)
+    assert "delete-partitioned-topic" in refused(running, "topics", "delete", topic)
     assert "partitioned" in refused(running, "topics", "stats", topic)
     assert "less than" in refused(running, "topics", "update-partitioned-topic", topic, "-p", "1")
     assert len(lines(running, "topics", "partitioned-lookup", topic)) == 4
@@ -120,7 +120,7 @@ def test_subscriptions_from_begin_to_end(running: Running, topic: str) -> None:
     run("consume", topic, "-s", "late", "-n", "1", "--url", running.url)
     stats = value(running, "subscriptions", "stats", topic)
     assert stats["early"]["subscriptionProperties"] == {"a": "1", "b": "x"}
-    (backlog,) = (row.split()[1] for row in lines(running, "topics", "stats", topic) if row.startswith("early"))
+    (backlog,) = (row.split()[2] for row in lines(running, "topics", "stats", topic) if row.startswith("early"))
     assert int(backlog) == stats["early"]["msgBacklog"] > 0
     lines(running, "topics", "skip", topic, "-s", "early", "-n", "0")
     lines(running, "topics", "clear-backlog", topic, "-s", "early")

@@ -20,12 +20,9 @@ def running() -> Iterator[Running]:
     with broker("--memory", "-o", "exposeConsumerLevelMetricsInPrometheus=true") as started:
         for topic, count in (("orders", 30), ("bills", 5)):
             made = run("topics", "create-subscription", topic, "-s", "s", "--admin-url", started.admin_url)
-            assert made.returncode == 1, "there is no such topic yet"
-            run("topics", "create", topic, "--admin-url", started.admin_url)
-            run("topics", "create-subscription", topic, "-s", "s", "--admin-url", started.admin_url)
-            assert (
-                run("produce", topic, "-m", "x", "-r", "1000", "-n", str(count), "--url", started.url).returncode == 0
-            )
+            assert made.returncode == 0, made.stderr
+            sent = run("produce", topic, "-m", "x", "-r", "1000", "-n", str(count), "--url", started.url)
+            assert sent.returncode == 0, sent.stderr
         yield started
 
 
