@@ -82,6 +82,8 @@ class Ring:
 
     def share(self, consumer: Consumer) -> int:
         """How many slots the consumer owns."""
+        if self.listed is not None:
+            return sum([last - first + 1 for first, last in self.listed.get(consumer, [])])
         order, found = self.order, 0
         number = next(n for n, owner in self.numbers[consumer.name].items() if owner is consumer)
         for point in dict.fromkeys(self._slots(consumer.name, number)):
