@@ -29,7 +29,7 @@ _HINTS = tuple(
         _Hint((404,), "message", "'magnetar topics stats-internal TOPIC' says which ledgers and entries there are"),
         _Hint((404,), "topic", "'magnetar topics list NAMESPACE' lists those that there are"),
         _Hint((404,), "cluster", "'magnetar brokers list' shows the brokers of the cluster that answers"),
-        _Hint((412,), "partitioned topic; delete", "use 'magnetar topics delete-partitioned-topic'"),
+        _Hint((409, 412), "partitioned topic[;,].*delete", "use 'magnetar topics delete-partitioned-topic'"),
         _Hint((409, 412), "connected|active .*consumers", "--force disconnects them first"),
         _Hint((409,), "non empty|still has", "delete what is in it first, or use --force where the broker allows that"),
         _Hint((409,), "running", "'magnetar topics compaction-status TOPIC' says when it is done"),

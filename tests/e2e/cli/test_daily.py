@@ -103,7 +103,7 @@ def test_partitions(running: Running, topic: str) -> None:
     assert lines(running, "topics", "get-partitioned-topic-metadata", topic)[0] == "partitions: 3"
     assert value(running, "topics", "partitioned-stats", topic)["metadata"]["partitions"] == 3
     assert lines(running, "topics", "partitioned-stats", topic, "--per-partition")[0].split() == ["partitions", "3"]
-    assert "delete-partitioned-topic" in refused(running, "topics", "delete", topic)
+    assert "'magnetar topics delete-partitioned-topic'" in refused(running, "topics", "delete", topic)
     assert "partitioned" in refused(running, "topics", "stats", topic)
     assert "less than" in refused(running, "topics", "update-partitioned-topic", topic, "-p", "1")
     assert len(lines(running, "topics", "partitioned-lookup", topic)) == 4
